@@ -1,0 +1,54 @@
+# Everything else is `isolitmus …` inside .venv. PYTHON and JAVA_HOME may name a Python and a Java.
+
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.NOTPARALLEL:
+.PHONY: help demo test quick lint env preflight clean
+
+help:
+	@echo 'make demo    find, explain and replay the anomalies of WriteSerializable: report/'
+	@echo 'make test    everything: linters, types, layers, tests, real Spark'
+	@echo 'make quick   the same without a JVM and without what is slow'
+	@echo 'make env     .venv with the pinned packages'
+	@echo 'make clean   remove what the others made, except .venv'
+
+demo: preflight env
+	$(BIN)/isolitmus demo --out report
+
+test: preflight lint
+	$(BIN)/pytest
+
+quick: lint
+	$(BIN)/pytest -m 'not spark and not slow'
+
+lint: env
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+preflight:
+	@.ci/preflight python java >/dev/null
+
+env: $(INSTALLED)
+
+# The stamp holds the folder that it was made in: a checkout that moved, or whose Python is gone,
+# is installed anew. Without build isolation the build backend is one of the pinned packages, too.
+ifneq ($(shell $(BIN)/python -c 'print(open("$(INSTALLED)").read())' 2>/dev/null),$(CURDIR))
+.PHONY: $(INSTALLED)
+endif
+$(INSTALLED): pyproject.toml constraints.txt
+	@python=$$(.ci/preflight python) && \
+	{ test "$$python" = $(BIN)/python || "$$python" -m venv --clear .venv; }
+	@echo 'installing the pinned packages into .venv (the first time several hundred megabytes) …'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt pip setuptools
+	@PYTHONWARNINGS='ignore:Editable installation' \
+		$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable '.[spark]' --group dev
+	@printf %s '$(CURDIR)' >$@
+
+clean:
+	rm -rf report build dist *.egg-info spark-warehouse metastore_db derby.log
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,84 @@
+"""The verb ``check``: what levels say of a history that was recorded or written by hand.
+
+A litmus test on a table is checked as the history that its schedule describes, every commit taken
+as it stands, without any protocol; an abstract history as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execute import execute, execution_frame
+from isolitmus.checker.graph import judge
+from isolitmus.checker.histories import check_history
+from isolitmus.checker.separation import violation_json
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.verdict import Allowed, Forbidden
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict
+
+__all__ = ["Checked", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The verdicts on one history, by level; ``operations`` counts reads and writes of rows."""
+
+    name: str
+    transactions: int
+    operations: int
+    levels: Mapping[str, Verdict]
+    seconds: float
+
+    def to_json(self, history: str) -> dict[str, object]:
+        """The verdicts as interface.md has them; ``history`` is the file's name."""
+        return {
+            "history": history,
+            "transactions": self.transactions,
+            "operations": self.operations,
+            "levels": {name: _verdict_json(verdict) for name, verdict in self.levels.items()},
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "verdict": str(verdict),
+        "violation": violation_json(verdict.violations[0])
+        if isinstance(verdict, Forbidden)
+        else None,
+        "serial": " ".join(verdict.witness)
+        if isinstance(verdict, Allowed) and verdict.witness
+        else None,
+    }
+
+
+def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
+    """Judge a litmus test's history at each level.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> checked = check(litmus("reorder"), [level("serializable"), level("log-serializable")])
+    >>> {name: str(verdict) for name, verdict in checked.levels.items()}
+    {'serializable': 'allowed', 'log-serializable': 'forbidden'}
+    """
+    start = monotonic()
+    if isinstance(test, HistoryTest):
+        history = test.history
+        verdicts = {spec.name: check_history(history, spec) for spec in levels}
+        transactions, operations = len(history.transactions), history.operations
+    else:
+        execution = execute(test)
+        frame = execution_frame(execution)
+        verdicts = {spec.name: judge(frame, spec) for spec in levels}
+        transactions = len(execution.events)
+        operations = sum(
+            len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)
+            for e in execution.events
+        )
+    return Checked(test.name, transactions, operations, verdicts, monotonic() - start)

@@ -1,0 +1,86 @@
+"""DuckDB as the independent executor of serial orders: the same SQL, none of our model.
+
+sqlglot translates the author's text. INSERT OVERWRITE becomes delete and insert, and OPTIMIZE,
+which changes no row, is nothing. Where DuckDB is known to differ from Spark, the SQL reader has
+refused the statement already (architecture.md 6).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import duckdb
+import sqlglot
+from sqlglot import expressions as exp
+
+from isolitmus.model import statement as st
+from isolitmus.model.values import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.values import Rows
+
+__all__ = ["DuckExecutor"]
+
+
+@cache
+def _duck() -> duckdb.DuckDBPyConnection:
+    """One DuckDB for the process: starting one costs more than what it is asked."""
+    connection = duckdb.connect(":memory:")
+    connection.execute("SET threads = 1")
+    return connection
+
+
+class DuckExecutor:
+    """Runs transactions one after another in an in-memory DuckDB."""
+
+    def __init__(self, litmus: Litmus) -> None:
+        self._litmus = litmus
+        self._init = [sql for statement in litmus.init for sql in _translate(statement)]
+        self._texts = {name: _translate(s) for name, s in litmus.transactions.items()}
+
+    def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        """The tables after these transactions in this order; None if one of them fails."""
+        run = _duck().execute
+        for schema in self._litmus.tables.values():
+            run(f'CREATE OR REPLACE TABLE "{schema.name}" ({schema.ddl()})')
+        for sql in self._init:
+            run(sql)
+        for name in order:
+            try:
+                for sql in self._texts[name]:
+                    run(sql)
+            except (
+                duckdb.OutOfRangeException,
+                duckdb.ConversionException,
+                duckdb.InvalidInputException,
+            ):
+                return None
+        return {
+            name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())
+            for name in self._litmus.tables
+        }
+
+
+def _translate(statement: st.Statement) -> list[str]:
+    if isinstance(statement, st.Optimize | st.Read):
+        return []
+    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    for merged in tree.find_all(exp.When):
+        then = merged.args["then"]
+        if isinstance(then, exp.Update):
+            for assignment in then.expressions:
+                if isinstance(assignment, exp.EQ):
+                    assignment.this.set("table", None)
+    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
+        target = tree.this.sql(dialect="duckdb")
+        query = tree.expression.sql(dialect="duckdb")
+        return [
+            f"CREATE OR REPLACE TEMP TABLE replacement AS {query}",
+            f'DELETE FROM "{statement.target}"',
+            f"INSERT INTO {target} SELECT * FROM replacement",
+        ]
+    return [tree.sql(dialect="duckdb")]

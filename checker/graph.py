@@ -1,0 +1,191 @@
+"""The graph reading of specs: judge one frame, over bitsets.
+
+A frame is determined, so binders are of no account here: who has a history with unobserved orders
+asks ``checker.histories``. Nodes that a commit loop compares are numbered in the order of their
+commits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.witness import Reasons, serial_order, shortest_cycle
+from isolitmus.model.relation import Relation, bits
+from isolitmus.model.spec import Fold
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Verdict, Violation
+
+if TYPE_CHECKING:
+    from isolitmus.model.frame import Edge, Frame
+    from isolitmus.model.spec import Axiom, Spec
+
+__all__ = ["BitsetAlgebra", "admits", "first_conflict", "judge", "labels", "missing", "violations"]
+
+
+@dataclass(frozen=True, slots=True)
+class BitsetAlgebra:
+    """Relations as bitset rows and sets as bitsets, named as in one frame."""
+
+    frame: Frame
+
+    def relation(self, name: str) -> Relation:
+        return self.frame.relations[name]
+
+    def members(self, name: str) -> int:
+        return self.frame.sets[name]
+
+    def union(self, a: Relation, b: Relation) -> Relation:
+        return a | b
+
+    def intersection(self, a: Relation, b: Relation) -> Relation:
+        return a & b
+
+    def difference(self, a: Relation, b: Relation) -> Relation:
+        return a - b
+
+    def compose(self, a: Relation, b: Relation) -> Relation:
+        return a @ b
+
+    def plus(self, a: Relation) -> Relation:
+        return a.plus()
+
+    def reflexive(self, a: Relation) -> Relation:
+        return a.reflexive()
+
+    def inverse(self, a: Relation) -> Relation:
+        return a.inverse()
+
+    def identity(self, on: int) -> Relation:
+        return Relation.identity(len(self.frame.nodes), on)
+
+    def set_union(self, a: int, b: int) -> int:
+        return a | b
+
+    def set_intersection(self, a: int, b: int) -> int:
+        return a & b
+
+    def set_difference(self, a: int, b: int) -> int:
+        return a & ~b
+
+    def complement(self, a: int) -> int:
+        return (1 << len(self.frame.nodes)) - 1 & ~a
+
+
+def judge(frame: Frame, spec: Spec) -> Verdict:
+    """What a spec says of a frame.
+
+    ``Allowed`` with an order of all nodes that respects the acyclic axioms, ``Forbidden`` with one
+    violation for each broken axiom, or ``Needs`` the names that the frame does not have.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.cat import read
+    >>> missed = Relation.of(2, [(0, 1), (1, 0)])
+    >>> frame = Frame(("a", "b"), {"rw": missed}, {})
+    >>> verdict = judge(frame, read('"Mine" acyclic rw as order', "mine"))
+    >>> [(edge.source, edge.kind, edge.target) for edge in verdict.violations[0].cycle]
+    [('a', 'rw', 'b'), ('b', 'rw', 'a')]
+    >>> print(judge(frame, read('"Mine" acyclic rw | log as order', "mine")))
+    needs log
+    """
+    lacking = missing(frame, spec)
+    if lacking:
+        return Needs(lacking)
+    fold = _fold(frame, spec)
+    reasons = Reasons(frame, fold, spec.definitions)
+    broken = tuple(v for v in (_violation(axiom, fold, reasons) for axiom in spec.axioms) if v)
+    if broken:
+        return Forbidden(broken)
+    orders = [fold.relation(axiom.expr) for axiom in spec.axioms if axiom.test == "acyclic"]
+    return Allowed(tuple(frame.nodes[i] for i in serial_order(len(frame.nodes), orders)))
+
+
+def missing(frame: Frame, spec: Spec) -> tuple[str, ...]:
+    """The names that the spec uses and the frame does not have, sorted."""
+    return tuple(sorted(spec.needs - frame.relations.keys() - frame.sets.keys()))
+
+
+def violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
+    """One violation for each broken axiom, in the order of the text; the frame has every name."""
+    verdict = judge(frame, spec)
+    return verdict.violations if isinstance(verdict, Forbidden) else ()
+
+
+def admits(frame: Frame, spec: Spec) -> bool:
+    """Whether every axiom holds, without a witness: for counting.
+
+    The frame must have the names that the spec needs; a KeyError names one that it lacks.
+    """
+    fold = _fold(frame, spec)
+    return all(_holds(axiom, fold.relation(axiom.expr)) for axiom in spec.axioms)
+
+
+def labels(frame: Frame, spec: Spec) -> dict[str, int]:
+    """The members of each set that the spec shows, as bitsets, by the name it is shown as.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.cat import read
+    >>> spec = read('"Mine" show ~Blind as checked empty unseen as conflict', "mine")
+    >>> labels(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
+    {'checked': 2}
+    """
+    fold = _fold(frame, spec)
+    shown: dict[str, int] = {}
+    for label in spec.labels:
+        shown[label.name] = shown.get(label.name, 0) | fold.members(label.expr)
+    return shown
+
+
+def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+    """The first winner that a commit conflicts with, and the axiom that this breaks, or None.
+
+    Only ``empty`` axioms are asked: winners in the order of their numbers, for each the axioms in
+    the order of the text. This is the check that a protocol makes at each commit.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.cat import read
+    >>> spec = read('"Mine" empty unseen as Conflict', "mine")
+    >>> first_conflict(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
+    (0, 'Conflict')
+    """
+    fold = _fold(frame, spec)
+    checks = [(a.name, fold.relation(a.expr)) for a in spec.axioms if a.test == "empty"]
+    for winner in range(len(frame.nodes)):
+        for name, relation in checks:
+            if (winner, loser) in relation:
+                return winner, name
+    return None
+
+
+def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
+    return Fold(BitsetAlgebra(frame), spec.definitions)
+
+
+def _holds(axiom: Axiom, relation: Relation) -> bool:
+    match axiom.test:
+        case "acyclic":
+            return relation.acyclic()
+        case "irreflexive":
+            return not any(row >> i & 1 for i, row in enumerate(relation.rows))
+        case "empty":
+            return not relation
+
+
+def _violation(axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons) -> Violation | None:
+    relation = fold.relation(axiom.expr)
+    match axiom.test:
+        case "acyclic":
+            steps = _around(shortest_cycle(relation))
+        case "irreflexive":
+            steps = [(i, i) for i, row in enumerate(relation.rows) if row >> i & 1][:1]
+        case "empty":
+            steps = [(i, next(bits(row))) for i, row in enumerate(relation.rows) if row][:1]
+    if not steps:
+        return None
+    edges: list[Edge] = []
+    for i, j in steps:
+        edges += reasons.edges(axiom.expr, i, j)
+    return Violation(axiom.name, axiom.test, tuple(edges))
+
+
+def _around(cycle: list[int]) -> list[tuple[int, int]]:
+    return [(i, cycle[(k + 1) % len(cycle)]) for k, i in enumerate(cycle)]

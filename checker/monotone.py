@@ -1,0 +1,91 @@
+"""Which specs can only lose frames as frames grow, in nodes or in pairs: what a search may prune by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.spec import Expr, Spec
+
+__all__ = ["increasing", "monotone"]
+
+
+def monotone(spec: Spec) -> bool:
+    r"""Whether more nodes can never turn forbidden into allowed.
+
+    So it is if more nodes never take away a pair: each difference has on its right only what two
+    nodes decide between themselves (no path through a third node). The premise is that the base
+    relations and sets among old nodes stay as they were. Sufficient, not necessary.
+
+    >>> from isolitmus.specs.cat import read
+    >>> monotone(read(r'"A" acyclic (wr | rw) \ ([Blind] ; log) as order', "a"))
+    True
+    >>> monotone(read(r'"B" acyclic rw \ (wr ; wr) as order', "b"))
+    False
+    """
+    return all(_grows(axiom.expr, spec.definitions) for axiom in spec.axioms)
+
+
+def increasing(spec: Spec) -> bool:
+    """Whether more pairs on the same nodes and sets can never turn forbidden into allowed.
+
+    So it is if no axiom uses a difference of relations.
+
+    >>> from isolitmus.specs.catalogue import level
+    >>> increasing(level("snapshot-isolation"))
+    True
+    """
+    return all(_positive(axiom.expr, spec.definitions) for axiom in spec.axioms)
+
+
+def _positive(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+    match expr:
+        case _ if expr.kind == "set":
+            return True
+        case Name(name):
+            return name not in definitions or _positive(definitions[name], definitions)
+        case Binary(op, left, right):
+            return op != "\\" and _positive(left, definitions) and _positive(right, definitions)
+        case Unary(_, operand):
+            return _positive(operand, definitions)
+        case Bracket():
+            return True
+
+
+def _grows(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+    """Whether more nodes never take a pair away."""
+    match expr:
+        case _ if expr.kind == "set":
+            return True
+        case Name(name):
+            return name not in definitions or _grows(definitions[name], definitions)
+        case Binary("\\", left, right):
+            return _grows(left, definitions) and _local(right, definitions)
+        case Binary(_, left, right):
+            return _grows(left, definitions) and _grows(right, definitions)
+        case Unary(_, operand):
+            return _grows(operand, definitions)
+        case Bracket():
+            return True
+
+
+def _local(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+    """Whether no third node has a say in what holds between two."""
+    match expr:
+        case Name(name):
+            return name not in definitions or _local(definitions[name], definitions)
+        case Binary(";", left, right):
+            steps = [e for e in (left, right) if not isinstance(e, Bracket)]
+            return len(steps) < 2 and all(_local(e, definitions) for e in steps)
+        case Binary(_, left, right):
+            return _local(left, definitions) and _local(right, definitions)
+        case Unary("?" | "^-1", operand):
+            return _local(operand, definitions)
+        case Unary():
+            return False
+        case Bracket():
+            return True

@@ -1,0 +1,275 @@
+"""The verb ``run``: a run judged, explained serially, and compared with what is expected of it.
+
+A run is judged by what anyone can observe of it. Its transactions are retraced: each statement is
+evaluated by the model on the version that the run says it read, in the order that the run says the
+log has. If the tables of the retraced execution are those of the run at every version, its frame is
+the run's; if not, the levels are unknown, and why is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.effects import effect
+from isolitmus.checker.execute import after, execute, execution_frame, initial, observe
+from isolitmus.checker.graph import judge
+from isolitmus.checker.serial import Serial, explain_serially
+from isolitmus.model.execution import Event, Execution
+from isolitmus.model.run import same_bag
+from isolitmus.model.values import show_row, to_json
+from isolitmus.model.verdict import Unknown
+from isolitmus.specs.catalogue import level, levels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Expectation, Litmus
+    from isolitmus.model.run import Run, TransactionRun
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.values import Rows
+    from isolitmus.model.verdict import Verdict
+
+__all__ = ["Judged", "compare", "retrace", "run"]
+
+
+def run(litmus: Litmus, protocol: Spec) -> Judged:
+    """Carry a litmus test out on the model, under a protocol.
+
+    >>> from isolitmus.specs import litmus, protocol
+    >>> done = run(litmus("reorder"), protocol("delta-write-serializable"))
+    >>> done.serial.orders, str(done.levels["log-serializable"])
+    (('delete insert',), 'forbidden')
+    """
+    return Judged(litmus, observe(litmus, execute(litmus, protocol), protocol.name))
+
+
+def retrace(litmus: Litmus, observed: Run) -> Execution:
+    """The model's execution along a run's own read versions and log order, without any check."""
+    states = [initial(litmus.tables, litmus.init)]
+    events: list[Event] = []
+    by_version = sorted(
+        (t.version if t.version is not None else t.read_version or 0, t.version is None, name)
+        for name, t in observed.transactions.items()
+        if t.outcome in ("committed", "no-op")
+    )
+    for _, _, name in by_version:
+        seen = observed.transactions[name]
+        read_version = seen.read_version or 0
+        if read_version >= len(states):
+            break
+        done = effect(litmus.transactions[name], states[read_version], name, litmus.tables)
+        event = Event(name, done, read_version, seen.version)
+        events.append(event)
+        if seen.version is not None and done.footprint is not None:
+            states.append(after(states[-1], event))
+    return Execution(tuple(events), tuple(states))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
+
+    litmus: Litmus
+    run: Run
+
+    @cached_property
+    def serial(self) -> Serial:
+        """The serial explanation, from the rows that the run shows."""
+        return explain_serially(self.litmus, self.run)
+
+    @cached_property
+    def _retraced(self) -> tuple[Frame | None, str]:
+        execution = retrace(self.litmus, self.run)
+        for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
+            for name, rows in theirs.items():
+                if not same_bag(ours[name].rows(), rows):
+                    return None, f"table {name} at version {k} is not what its statements give"
+        if len(execution.states) != len(self.run.versions):
+            return None, "the run has versions that no statement wrote"
+        return execution_frame(execution), ""
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame of what took effect; None if the model cannot retrace the run."""
+        return self._retraced[0]
+
+    def verdict(self, spec: Spec) -> Verdict:
+        """What a spec says of the run."""
+        frame, reason = self._retraced
+        return Unknown(reason) if frame is None else judge(frame, spec)
+
+    @cached_property
+    def levels(self) -> Mapping[str, Verdict]:
+        """The verdict of every level that ships."""
+        return {name: self.verdict(level(name)) for name in levels()}
+
+    @property
+    def expectation(self) -> Expectation | None:
+        """What the litmus test expects of this protocol, or of this engine by name and release."""
+        expect = self.litmus.expect
+        return expect.get(f"{self.run.engine}-{self.run.engine_version}") or expect.get(
+            self.run.protocol
+        )
+
+    @cached_property
+    def differences(self) -> tuple[str, ...]:
+        """Where the run is not what the litmus test expects, a sentence each."""
+        return () if self.expectation is None else tuple(_unmet(self.expectation, self))
+
+    @property
+    def expected(self) -> str:
+        """``met``, ``not met``, or ``none`` where nothing is expected."""
+        if self.expectation is None:
+            return "none"
+        return "not met" if self.differences else "met"
+
+    def to_json(self) -> dict[str, object]:
+        """The run as interface.md has it."""
+        observed = self.run
+        return {
+            "engine": observed.engine,
+            "engine_version": observed.engine_version,
+            "protocol": observed.protocol,
+            "base": observed.base,
+            "transactions": {n: _transaction_json(t) for n, t in observed.transactions.items()},
+            "versions": [
+                {"version": k, "tables": _tables_json(tables)}
+                for k, tables in enumerate(observed.versions)
+            ],
+            "tables": _tables_json(observed.tables),
+            "serial": list(self.serial.orders),
+            "unexplained": list(self.serial.unexplained),
+            "levels": {name: str(verdict) for name, verdict in self.levels.items()},
+            "expected": self.expected,
+            "differences": list(self.differences),
+        }
+
+
+def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
+    """Where a real run differs from the model's, step by step; empty if in nothing.
+
+    Of errors the class may differ in its wrapping; of a no-op, a reader and an abort the flags that
+    only a commit has are None in both.
+    """
+    found: list[str] = []
+    for name, ours in predicted.transactions.items():
+        theirs = seen.transactions[name]
+        for field in (
+            "outcome",
+            "read_version",
+            "version",
+            "blind",
+            "isolation_level",
+            "operation",
+        ):
+            a, b = getattr(ours, field), getattr(theirs, field)
+            if a != b:
+                found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
+        found += _rows_differ(f"{name} read", ours.rows, theirs.rows, "predicted", "observed")
+    if len(predicted.versions) != len(seen.versions):
+        found.append(
+            f"{len(predicted.versions) - 1} versions predicted, {len(seen.versions) - 1} observed"
+        )
+    for k, (ours_, theirs_) in enumerate(zip(predicted.versions, seen.versions, strict=False)):
+        for table, rows in ours_.items():
+            found += _rows_differ(
+                f"table {table} at version {k}", rows, theirs_[table], "predicted", "observed"
+            )
+    return tuple(found)
+
+
+def _rows_differ(
+    what: str, wanted: Rows | None, seen: Rows | None, first: str, second: str
+) -> list[str]:
+    if wanted is None or seen is None:
+        return (
+            [] if wanted == seen else [f"{what}: {first} {_rows(wanted)}, {second} {_rows(seen)}"]
+        )
+    if same_bag(wanted, seen):
+        return []
+    return [f"{what}: {first} {_rows(wanted)}, {second} {_rows(seen)}"]
+
+
+def _rows(rows: Rows | None) -> str:
+    if rows is None:
+        return "nothing"
+    return " ".join(map(show_row, rows)) or "no rows"
+
+
+def _unmet(expect: Expectation, judged: Judged) -> list[str]:
+    found: list[str] = []
+    seen = judged.run
+    for name, options in expect.outcome.items():
+        outcome = seen.transactions[name].outcome
+        if not any(_meets(option, seen.transactions[name]) for option in options):
+            found.append(f"{name}: expected {' or '.join(options)}, got {outcome}")
+    for name, wanted in expect.error_class.items():
+        got = seen.transactions[name].error_class
+        if got is not None and got != wanted:
+            found.append(f"{name}: expected error class {wanted}, got {got}")
+    for name, entry in expect.log.items():
+        transaction = seen.transactions[name]
+        for key, field in (
+            ("blind", "blind"),
+            ("level", "isolation_level"),
+            ("operation", "operation"),
+        ):
+            if key in entry and entry[key] != getattr(transaction, field):
+                found.append(
+                    f"{name}: expected {key} {entry[key]}, got {getattr(transaction, field)}"
+                )
+    for name, rows in expect.reads.items():
+        found += _rows_differ(f"{name} read", rows, seen.transactions[name].rows, "expected", "got")
+    contents = [(len(seen.versions) - 1, expect.tables), *expect.versions.items()]
+    for k, tables in contents:
+        if k >= len(seen.versions):
+            found.append(f"version {k} is expected, the run ends at {len(seen.versions) - 1}")
+            continue
+        for table, rows in tables.items():
+            what = f"table {table} at version {k}"
+            found += _rows_differ(what, rows, seen.versions[k][table], "expected", "got")
+    if expect.serial is not None and set(expect.serial) != set(judged.serial.orders):
+        found.append(
+            f"serial orders: expected {_orders(expect.serial)}, got {_orders(judged.serial.orders)}"
+        )
+    for wanted_text, names in (("allowed", expect.holds), ("forbidden", expect.fails)):
+        for name in names:
+            verdict = str(judged.verdict(level(name)))
+            if verdict != wanted_text:
+                found.append(f"{name}: expected {wanted_text}, got {verdict}")
+    return found
+
+
+def _meets(option: str, transaction: TransactionRun) -> bool:
+    if option == "aborted":
+        return transaction.outcome not in ("committed", "no-op", "unknown") and not (
+            transaction.outcome.startswith("error:")
+        )
+    return option in (transaction.outcome, transaction.exception)
+
+
+def _orders(orders: tuple[str, ...]) -> str:
+    return ", ".join(orders) or "none"
+
+
+def _tables_json(tables: Mapping[str, Rows]) -> dict[str, object]:
+    return {name: to_json(rows) for name, rows in tables.items()}
+
+
+def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
+    t = transaction
+    return {
+        "outcome": t.outcome,
+        "exception": t.exception,
+        "error_class": t.error_class,
+        "read_version": t.read_version,
+        "version": t.version,
+        "commits": list(t.commits),
+        "blind": t.blind,
+        "isolation_level": t.isolation_level,
+        "operation": t.operation,
+        "rows": None if t.rows is None else to_json(t.rows),
+    }

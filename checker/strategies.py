@@ -1,0 +1,168 @@
+"""Hypothesis strategies for tables, transactions, schedules and litmus tests.
+
+Statements are drawn as SQL text of the modelled fragment over one table ``t (id INT, part INT, x
+INT)``, so that what a property test shrinks to is what a person can read, save and replay on Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule, Step
+from isolitmus.model.schema import Column, Schema
+from isolitmus.specs.sql import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from isolitmus.model.statement import Statement
+
+__all__ = ["litmus_tests", "predicates", "schedules", "tables", "transactions"]
+
+COLUMNS = (Column("id", "INT"), Column("part", "INT"), Column("x", "INT"))
+NUMBERS = st.integers(0, 4)
+
+
+def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
+    """The table ``t``, by default partitioned or not, with one row a file or the default layout."""
+    choices = [("part",), ()] if partitioned is None else [("part",) if partitioned else ()]
+    return st.builds(
+        Schema,
+        st.just("t"),
+        st.just(COLUMNS),
+        st.sampled_from(choices),
+        st.just({}),
+        st.sampled_from([None, 1]),
+    )
+
+
+@st.composite
+def predicates(draw: DrawFn, *, depth: int = 2, prefix: str = "") -> str:
+    """A condition on the columns of ``t``: comparisons, IN, IS NULL, AND, OR, NOT."""
+    if depth and draw(st.booleans()):
+        left = draw(predicates(depth=depth - 1, prefix=prefix))
+        kind = draw(st.sampled_from(["AND", "OR", "NOT"]))
+        if kind == "NOT":
+            return f"NOT ({left})"
+        return f"({left} {kind} {draw(predicates(depth=depth - 1, prefix=prefix))})"
+    column = prefix + draw(st.sampled_from(["id", "part", "x"]))
+    match draw(st.integers(0, 4)):
+        case 0:
+            return f"{column} IN ({draw(NUMBERS)}, {draw(NUMBERS)})"
+        case 1:
+            return f"{column} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
+        case 2:
+            return f"{column} + {draw(NUMBERS)} > {draw(NUMBERS)}"
+        case _:
+            op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="]))
+            return f"{column} {op} {draw(NUMBERS)}"
+
+
+@st.composite
+def _rows(draw: DrawFn) -> str:
+    x = draw(st.sampled_from(["0", "1", "2", "NULL"]))
+    return f"({draw(NUMBERS)}, {draw(st.integers(0, 1))}, {x})"
+
+
+@st.composite
+def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True) -> str:
+    """One SQL statement on ``t``, of every kind that the model knows."""
+    where = f" WHERE {draw(predicates())}" if draw(st.booleans()) else ""
+    part = draw(st.integers(0, 1))
+    items = draw(
+        st.sampled_from(
+            [
+                "id, part, x",
+                f"id + 1, {part}, x",
+                f"count(*), {part}, sum(x)",
+                f"max(id), {part}, 1",
+            ]
+        )
+    )
+    select = f"SELECT {items} FROM t{where}"
+    row = draw(_rows())
+    kinds = [
+        "insert",
+        "insert-select",
+        "union",
+        "delete",
+        "update",
+        "merge",
+        "overwrite",
+        "optimize",
+    ]
+    match draw(st.sampled_from(kinds + ["read"] * readers)):
+        case "insert":
+            return f"INSERT INTO t VALUES {row}, {draw(_rows())}"
+        case "insert-select":
+            return f"INSERT INTO t {select}"
+        case "union":
+            return f"INSERT INTO t {select} UNION ALL SELECT {row[1:-1]}"
+        case "delete":
+            return f"DELETE FROM t{where}"
+        case "update":
+            sets = draw(
+                st.sampled_from(["x = id + 1", f"part = {part}", f"id = id + 1, x = {part}"])
+            )
+            return f"UPDATE t SET {sets}{where}"
+        case "merge":
+            return draw(_merges(row[1:-1].split(", ")))
+        case "overwrite":
+            return f"INSERT OVERWRITE t {select}"
+        case "optimize":
+            where = f" WHERE part = {part}" if partitioned and draw(st.booleans()) else ""
+            return f"OPTIMIZE t{where}"
+        case _:
+            return select
+
+
+@st.composite
+def _merges(draw: DrawFn, values: Sequence[str]) -> str:
+    x = "1" if values[2] == "NULL" else values[2]
+    source = f"(SELECT {values[0]} AS id, {values[1]} AS part, {x} AS x) AS s"
+    on = draw(st.sampled_from(["t.id = s.id", "t.id = s.id AND t.part = 0", "t.part = s.part"]))
+    guard = draw(st.sampled_from(["", " AND t.x > 0", " AND s.x > 0"]))
+    matched = draw(
+        st.sampled_from(
+            [
+                "",
+                f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
+                f" WHEN MATCHED{guard} THEN DELETE",
+            ]
+        )
+    )
+    insert = " WHEN NOT MATCHED THEN INSERT *" if not matched or draw(st.booleans()) else ""
+    return f"MERGE INTO t USING {source} ON {on}{matched}{insert}"
+
+
+@st.composite
+def schedules(draw: DrawFn, names: Sequence[str]) -> Schedule:
+    """Every interleaving of the starts and commits of these transactions."""
+    order = draw(st.permutations([name for name in names for _ in range(2)]))
+    steps: list[Step] = []
+    for k, name in enumerate(order):
+        started = name in order[:k]
+        steps.append(Step(name, "commit" if started else "start"))
+    return Schedule(tuple(steps))
+
+
+@st.composite
+def litmus_tests(
+    draw: DrawFn, *, least: int = 2, most: int = 3, partitioned: bool | None = None
+) -> Litmus:
+    """A litmus test without expectations: a table with rows, transactions, a schedule."""
+    schema = draw(tables(partitioned=partitioned))
+    schemas = {"t": schema}
+    inits = draw(st.lists(_rows(), min_size=1, max_size=3))
+    statements = transactions(partitioned=bool(schema.partitioned_by))
+    texts = draw(st.lists(statements, min_size=least, max_size=most))
+    named: dict[str, Statement] = {
+        f"t{k}": read_statement(sql, schemas) for k, sql in enumerate(texts, 1)
+    }
+    init = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
+    return Litmus("drawn", "", "", schemas, init, named, draw(schedules(list(named))))

@@ -1,0 +1,174 @@
+"""Witnesses: shortest cycles, the base edges behind a pair of a relation, serial orders.
+
+Everything here is deterministic: among equally short answers the one with the smaller node numbers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.model.frame import Edge
+from isolitmus.model.relation import Relation, bits
+from isolitmus.model.spec import Binary, Name, Unary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.spec import Expr, Fold
+
+__all__ = ["Reasons", "serial_order", "shortest_cycle", "shortest_path"]
+
+
+def shortest_path(relation: Relation, start: int, end: int, among: int = -1) -> list[int]:
+    """The nodes of a shortest path of at least one step, both ends included; [] if there is none.
+
+    Of the shortest it is the smallest in lexicographic order. ``among`` is the set of nodes, as a
+    bitset, that the path may use (default: all).
+
+    >>> shortest_path(Relation.of(4, [(0, 2), (0, 1), (1, 3), (2, 3)]), 0, 3)
+    [0, 1, 3]
+    """
+    parent: dict[int, int] = {}
+    unseen = among
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        successors = relation.rows[node] & unseen
+        unseen &= ~successors
+        for successor in bits(successors):
+            parent[successor] = node
+            if successor == end:
+                path = [end, node]
+                while path[-1] != start:
+                    path.append(parent[path[-1]])
+                return path[::-1]
+            queue.append(successor)
+    return []
+
+
+def shortest_cycle(relation: Relation) -> list[int]:
+    """The nodes of a shortest cycle, its smallest node first; [] if the relation is acyclic.
+
+    >>> shortest_cycle(Relation.of(4, [(0, 1), (1, 2), (2, 0), (3, 2), (2, 3)]))
+    [2, 3]
+    """
+    best: list[int] = []
+    cyclic = relation.core()
+    for start in bits(cyclic):
+        path = shortest_path(relation, start, start, cyclic >> start << start)
+        if path and (not best or len(path) - 1 < len(best)):
+            best = path[:-1]
+        if len(best) == 1:
+            break
+    return best
+
+
+def serial_order(n: int, orders: Sequence[Relation]) -> list[int]:
+    """All nodes in an order that respects the relations, each time the smallest node that can.
+
+    The relations are acyclic one by one; if their union is not, the first alone is respected.
+
+    >>> serial_order(3, [Relation.of(3, [(2, 0)])])
+    [1, 2, 0]
+    """
+    union = Relation.empty(n)
+    for order in orders:
+        union |= order
+    placed = _topological(union)
+    return placed if len(placed) == n else _topological(orders[0])
+
+
+class Reasons:
+    """Why a pair is in the relation of an expression: the base edges that put it there.
+
+    A union gives the reason of its first operand that has the pair, a composition goes through the
+    smallest node in between, a closure takes a shortest path, a difference gives the reason of its
+    left side, ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single edges
+    is one edge with both names and both reasons (``unseen & adds-meets-reads``); else it gives the
+    shorter of the two. An edge that is followed backwards has ``^-1`` after its name.
+    """
+
+    def __init__(
+        self, frame: Frame, fold: Fold[Relation, int], definitions: Mapping[str, Expr]
+    ) -> None:
+        self._frame = frame
+        self._fold = fold
+        self._definitions = definitions
+
+    def edges(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
+        """The edges that lead from i to j, each one's end the next one's start.
+
+        A pair that no edge is needed for, such as one of ``[S]``, gives a single edge with the
+        expression for its kind.
+        """
+        found = self._why(expr, i, j)
+        return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), ""),)
+
+    def _why(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
+        match expr:
+            case Name(name) if name in self._definitions:
+                return self._why(self._definitions[name], i, j)
+            case Name(name):
+                return (self._frame.edge(name, i, j),)
+            case Binary("|", left, right):
+                return self._why(left if self._has(left, i, j) else right, i, j)
+            case Binary("&", left, right):
+                return _both(self._why(left, i, j), self._why(right, i, j))
+            case Binary("\\", left, _):
+                return self._why(left, i, j)
+            case Binary(";", left, right):
+                first = self._fold.relation(left).rows[i]
+                middle = next(m for m in bits(first) if self._has(right, m, j))
+                return self._why(left, i, middle) + self._why(right, middle, j)
+            case Unary("^-1", operand):
+                return tuple(_turned(edge) for edge in reversed(self._why(operand, j, i)))
+            case Unary("?", operand):
+                return self._why(operand, i, j) if self._has(operand, i, j) else ()
+            case Unary("*", _) if i == j:
+                return ()
+            case Unary("+" | "*", operand):
+                path = shortest_path(self._fold.relation(operand), i, j)
+                return tuple(edge for a, b in pairwise(path) for edge in self._why(operand, a, b))
+        return ()
+
+    def _has(self, expr: Expr, i: int, j: int) -> bool:
+        return (i, j) in self._fold.relation(expr)
+
+
+def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    if len(left) == len(right) == 1:
+        why = " and ".join(edge.why for edge in (*left, *right) if edge.why)
+        return (replace(left[0], kind=f"{left[0].kind} & {right[0].kind}", why=why),)
+    return min((e for e in (left, right) if e), key=len, default=())
+
+
+def _turned(edge: Edge) -> Edge:
+    kinds = [
+        kind.removesuffix("^-1") if kind.endswith("^-1") else f"{kind}^-1"
+        for kind in edge.kind.split(" & ")
+    ]
+    return Edge(edge.target, edge.source, " & ".join(kinds), edge.why)
+
+
+def _topological(relation: Relation) -> list[int]:
+    """The nodes in an order that respects the relation, smallest first; short of those on cycles."""
+    waiting = [0] * relation.size
+    for row in relation.rows:
+        for j in bits(row):
+            waiting[j] += 1
+    ready: list[int] = [i for i, count in enumerate(waiting) if not count]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        i = heappop(ready)
+        order.append(i)
+        for j in bits(relation.rows[i]):
+            waiting[j] -= 1
+            if not waiting[j]:
+                heappush(ready, j)
+    return order

@@ -1,0 +1,135 @@
+"""The shell: one thin command each, no logic. Heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError, TimeLimit
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="isolitmus",
+    help="What does an isolation level of a lakehouse table really allow?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def main() -> None:
+    """The entry point: an error is one message on standard error and an exit status (2 bad input,
+    3 a limit was reached, 4 an engine could not be started), never a traceback.
+    """
+    try:
+        app()
+    except EngineUnavailable as error:
+        _fail(error, 4)
+    except TimeLimit as error:
+        _fail(error, 3)
+    except IsolitmusError as error:
+        _fail(error, 2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _fail(error: IsolitmusError, status: int) -> None:
+    sys.stderr.write(f"isolitmus: {error}\n")
+    sys.exit(status)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for the report.")] = Path("report"),
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Predict only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the delete/insert reorder and the hole of WriteSerializable, and replay both on Delta."""
+    from isolitmus.cli.demo import demo as command
+
+    raise typer.Exit(command(out, spark=not no_spark, as_json=as_json))
+
+
+@app.command()
+def show(
+    names: Annotated[list[str] | None, typer.Argument(help="Names, or a kind: levels, …")] = None,
+    as_json: Json = False,
+) -> None:
+    """What is in the catalogue: levels, protocols, litmus tests, scopes, engines."""
+    from isolitmus.cli.show import show as command
+
+    raise typer.Exit(command(names or [], as_json=as_json))
+
+
+@app.command()
+def separate(
+    a: Annotated[str, typer.Argument(help="The spec that admits (a name or a .cat file).")],
+    b: Annotated[str, typer.Argument(help="The spec that forbids.")],
+    *,
+    both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
+    unexplained: Annotated[
+        bool, typer.Option("--unexplained", help="Only what no serial order explains.")
+    ] = False,
+    universe: Annotated[
+        str, typer.Option(help="table, the name of a scope, or a scope file.")
+    ] = "table",
+    transactions: Annotated[
+        str | None, typer.Option(help="How many, readers among them: N or N..M.")
+    ] = None,
+    time: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the litmus file here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The smallest history that A admits and B forbids."""
+    from isolitmus.cli.separate import separate as command
+
+    raise typer.Exit(
+        command(
+            a,
+            b,
+            both=both,
+            unexplained=unexplained,
+            universe=universe,
+            transactions=transactions,
+            seconds=time,
+            save=save,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command()
+def run(
+    tests: Annotated[list[str], typer.Argument(help="Names of litmus tests, files, folders.")],
+    engine: Annotated[str, typer.Option(help="Engines, with commas: model, delta.")] = "model",
+    protocol: Annotated[
+        str | None, typer.Option(help="Protocols, with commas; default: those expected.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Carry litmus tests out, and compare with what they expect and with the model."""
+    from isolitmus.cli.run import run as command
+
+    raise typer.Exit(command(tests, engine, protocol, as_json=as_json))
+
+
+@app.command()
+def check(
+    files: Annotated[list[str], typer.Argument(help="Litmus files, or names of litmus tests.")],
+    level: Annotated[str, typer.Option(help="Levels, with commas (names or .cat files).")],
+    as_json: Json = False,
+) -> None:
+    """Judge histories: those of a litmus test's schedule, or abstract ones."""
+    from isolitmus.cli.check import check as command
+
+    raise typer.Exit(command(files, level, as_json=as_json))

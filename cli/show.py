@@ -1,0 +1,128 @@
+"""``isolitmus show``: the catalogue, a line each, or one thing in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.draw import timeline
+from isolitmus.cli.output import print_json, say
+from isolitmus.conformance.engines import ENGINES
+from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isolitmus.model.spec import Spec
+
+__all__ = ["show"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    kind: str
+    title: str
+    source: str
+    text: str
+    picture: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {key: getattr(self, key) for key in ("name", "kind", "title", "source", "text")}
+
+
+def show(names: list[str], *, as_json: bool) -> int:
+    """Without a name everything, with a kind (``levels``) all of it, with names each in full."""
+    entries: list[_Entry] = []
+    full = False
+    for name in names or KINDS:
+        if name in KINDS:
+            entries += [KINDS[name][1](known) for known in KINDS[name][0]()]
+        else:
+            entries.append(_one(name))
+            full = True
+    if as_json:
+        print_json([entry.to_json() for entry in entries])
+    elif full:
+        for entry in entries:
+            _print(entry)
+    else:
+        _print_list(entries)
+    return 0
+
+
+def _one(name: str) -> _Entry:
+    for names, read in KINDS.values():
+        if name in names():
+            return read(name)
+    if name.endswith(".cat"):
+        return _spec("level")(name)
+    if name.endswith(".toml"):
+        return _litmus(name)
+    known = [known for names, _ in KINDS.values() for known in names()]
+    raise UnknownName(f"nothing in the catalogue is called '{name}'{near(name, [*known, *KINDS])}")
+
+
+def _spec(kind: str) -> Callable[[str], _Entry]:
+    def read(name: str) -> _Entry:
+        spec = catalogue.spec(name)
+        return _Entry(spec.name, kind, spec.title, spec.source, spec.text, _axioms(spec))
+
+    return read
+
+
+def _axioms(spec: Spec) -> str:
+    words = {
+        "acyclic": "no cycle in",
+        "irreflexive": "nothing related to itself by",
+        "empty": "nothing related by",
+    }
+    return "\n".join(f"{axiom.name}: {words[axiom.test]} {axiom.expr}" for axiom in spec.axioms)
+
+
+def _litmus(name: str) -> _Entry:
+    test = catalogue.litmus(name)
+    picture = timeline(test.schedule) if isinstance(test, Litmus) else ""
+    return _Entry(test.name, "litmus", test.title, test.source, test.text, picture)
+
+
+def _scope(name: str) -> _Entry:
+    scope = catalogue.scope(name)
+    return _Entry(scope.name, "scope", scope.title, scope.source, scope.text)
+
+
+def _engine(name: str) -> _Entry:
+    return _Entry(name, "engine", ENGINES[name], "", ENGINES[name])
+
+
+KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
+    "levels": (catalogue.levels, _spec("level")),
+    "protocols": (catalogue.protocols, _spec("protocol")),
+    "litmus": (catalogue.litmus_tests, _litmus),
+    "scopes": (catalogue.scopes, _scope),
+    "engines": (lambda: sorted(ENGINES), _engine),
+}
+
+
+def _print_list(entries: list[_Entry]) -> None:
+    width = max((len(entry.name) for entry in entries), default=0)
+    kind = ""
+    for entry in entries:
+        if entry.kind != kind:
+            say(f"{'' if not kind else chr(10)}{entry.kind}")
+            kind = entry.kind
+        say(f"  {entry.name:<{width}}  {entry.title}")
+
+
+def _print(entry: _Entry) -> None:
+    say(f"{entry.name} ({entry.kind}): {entry.title}")
+    if entry.source:
+        say(f"Source: {entry.source}")
+    if entry.picture:
+        say()
+        say(entry.picture)
+    say()
+    say(entry.text.rstrip())
+    say()

@@ -1,0 +1,43 @@
+"""Engines by name: things that carry a litmus test out under a protocol and say what happened."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import UnknownName, near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
+
+__all__ = ["ENGINES", "open_engine"]
+
+ENGINES = {
+    "model": "isolitmus's own executor: any protocol file, no JVM",
+    "delta": "PySpark with Delta Lake: real writes, parked before their commits",
+}
+
+
+@contextmanager
+def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
+    """The engine as a function from a litmus test and a protocol to a run, while the block lasts.
+
+    UnknownName for a name that is none; EngineUnavailable if it cannot be started.
+    """
+    match name:
+        case "model":
+            from isolitmus.checker.execute import execute, observe
+
+            yield lambda litmus, spec: observe(litmus, execute(litmus, spec), spec.name)
+        case "delta":
+            from isolitmus.conformance.delta import replay
+            from isolitmus.conformance.session import open_session
+
+            with open_session() as session:
+                yield lambda litmus, spec: replay(litmus, spec.name, session)
+        case _:
+            raise UnknownName(f"no engine '{name}'{near(name, ENGINES)}")

@@ -1,0 +1,192 @@
+"""A statement that stops just before its commit, until it is told to go on.
+
+Delta lets an observer hold a transaction at the start of each phase of its commit
+(fuzzer/PhaseLockingTransactionExecutionObserver.scala, in the released jar). Only the phase COMMIT
+is held here: the statement has read and written its data files, knows its level and whether it is
+blind, has tried no version yet and holds no lock. What follows from Delta's rules:
+
+* A barrier must be opened exactly once, and all of them on every way out: an aborting transaction
+  waits for COMMIT, BACKFILL and POST_COMMIT as well.
+* A statement with nothing to record never reaches COMMIT: it is parked *or* it has ended.
+* An observer serves one transaction. OPTIMIZE starts a second one on the same thread after a
+  conflict, to see whether it may retry (OptimizeTableCommand.scala, commitAndRetry); with the same
+  observer that would fail with IllegalStateTransitionException in place of the conflict. So the
+  observer that does nothing is chained behind ours, and a second transaction runs freely.
+* Between the two, a chained observer waits for the exit of POST_COMMIT, which nobody else opens.
+
+A post-commit hook with a transaction of its own (auto-compaction) runs before the chain advances,
+fails on our observer and is swallowed by Delta: a parked statement does not auto-compact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from uuid import uuid4
+
+from isolitmus.conformance.threads import Worker
+from isolitmus.model.errors import TimeLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from isolitmus.conformance.session import Session
+    from isolitmus.conformance.threads import Interruption
+
+__all__ = ["Parking", "Transaction"]
+
+T = TypeVar("T")
+
+LAST_SECONDS = 15.0
+"""How long an abandoned statement may take to notice that its jobs were cancelled."""
+
+
+class Transaction(Generic[T]):
+    """One statement in a thread of its own; made by a Parking, which also sees to its end."""
+
+    def __init__(self, name: str, body: Callable[[], T], session: Session, *, stops: bool) -> None:
+        self.name = name
+        self._session = session
+        self._group = f"isolitmus-{name}-{uuid4().hex}"
+        self._brake = _Brake(name, session) if stops else None
+        self._worker = Worker(self._group, lambda: self._run(body))
+        self._worker.start()
+
+    def _run(self, body: Callable[[], T]) -> T:
+        context = self._session.spark.sparkContext
+        context.setJobGroup(self._group, self.name, interruptOnCancel=True)
+        if self._brake is None:
+            return body()
+        self._brake.install()
+        try:
+            return body()
+        finally:
+            self._brake.remove()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the statement has returned or failed."""
+        return self._worker.ended
+
+    @property
+    def parked(self) -> bool:
+        """Whether the statement has come to its commit (it may have been let through since)."""
+        return self._brake is not None and self._brake.reached
+
+    def go_on(self) -> None:
+        """Let a parked statement commit."""
+        if self._brake is not None:
+            self._brake.release()
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the statement raised, once it has ended."""
+        return self._worker.error
+
+    def result(self) -> T:
+        """What the statement returned once it has ended; raises what it raised."""
+        return self._worker.value()
+
+    def abandon(self) -> None:
+        """Let everything go and end the thread, whatever the statement is doing."""
+        self.go_on()
+        if not self.ended:
+            self._session.spark.sparkContext.cancelJobGroup(self._group)
+            self._worker.join(LAST_SECONDS)
+
+
+class Parking:
+    """Starts statements, waits for them within a time limit, and leaves none behind.
+
+    A context manager: at the end of the block, however it comes, every statement that has not ended
+    is released, its jobs are cancelled and its thread is waited for.
+    """
+
+    def __init__(self, session: Session, interruption: Interruption, seconds: float) -> None:
+        self._session = session
+        self._interruption = interruption
+        self._seconds = seconds
+        self._started: list[Transaction[Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for transaction in self._started:
+            transaction.go_on()
+        for transaction in self._started:
+            transaction.abandon()
+
+    def start(self, name: str, body: Callable[[], T], *, stops: bool) -> Transaction[T]:
+        """Start a statement; one that ``stops`` returns parked before its commit, or ended.
+
+        One that does not stop runs to its end. TimeLimit names what it was waiting for.
+        """
+        transaction = Transaction(name, body, self._session, stops=stops)
+        self._started.append(transaction)
+        if stops:
+            self._wait(
+                transaction,
+                lambda: transaction.parked or transaction.ended,
+                "come to its commit, nor end",
+            )
+        else:
+            self._wait(transaction, lambda: transaction.ended, "end")
+        return transaction
+
+    def finish(self, transaction: Transaction[Any]) -> None:
+        """Release a parked statement and wait for its end."""
+        transaction.go_on()
+        self._wait(transaction, lambda: transaction.ended, "end after its commit was let through")
+
+    def _wait(
+        self, transaction: Transaction[Any], condition: Callable[[], bool], missing: str
+    ) -> None:
+        if not self._interruption.wait_for(condition, self._seconds):
+            raise TimeLimit(
+                f"transaction '{transaction.name}' did not {missing} within {self._seconds:g} s"
+            )
+
+
+class _Brake:
+    """Delta's observer of one transaction, held at the entry of its phase COMMIT."""
+
+    def __init__(self, name: str, session: Session) -> None:
+        package = "org.apache.spark.sql.delta"
+        self._current = session.scala(f"{package}.TransactionExecutionObserver")
+        self._idle = session.scala(f"{package}.NoOpTransactionExecutionObserver")
+        fuzzer = session.jvm.org.apache.spark.sql.delta.fuzzer
+        phases = fuzzer.OptimisticTransactionPhases.forName(name)
+        self._observer = fuzzer.PhaseLockingTransactionExecutionObserver(phases)
+        self._observer.setNextObserver(self._idle, True)
+        self._commit = phases.commitPhase()
+        phases.initialPhase().entryBarrier().unblock()
+        phases.preparePhase().entryBarrier().unblock()
+        self._shut = [
+            phases.commitPhase().entryBarrier(),
+            phases.backfillPhase().entryBarrier(),
+            phases.postCommitPhase().entryBarrier(),
+            phases.postCommitPhase().exitBarrier(),
+        ]
+
+    def install(self) -> None:
+        """Observe the transactions of the calling thread."""
+        self._current.setObserver(self._observer)
+
+    def remove(self) -> None:
+        """Observe them no longer."""
+        self._current.setObserver(self._idle)
+
+    @property
+    def reached(self) -> bool:
+        return bool(self._commit.hasReached())
+
+    def release(self) -> None:
+        """Open every barrier that is still shut, each exactly once."""
+        while self._shut:
+            self._shut.pop(0).unblock()

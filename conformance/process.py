@@ -1,0 +1,155 @@
+"""A JVM of our own with Spark's gateway in it: started, talked to, and always ended.
+
+PySpark's ``launch_gateway`` can start a JVM too, but then nobody holds the process while it starts:
+a Ctrl-C during the first download would leave it behind, and Ivy would write on the terminal. It
+also connects to a JVM that is there already and says where in the environment (the way in which
+spark-submit runs Python programs); that is the way taken here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import EngineUnavailable, TimeLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.conformance.java import Java
+
+__all__ = ["gateway"]
+
+START_LIMIT = 600.0
+"""Seconds for Java to start and Ivy to fetch the jars, on a slow line."""
+END_LIMIT = 20.0
+"""Seconds in which a JVM must end by itself before it is killed."""
+
+
+@contextmanager
+def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[Any]:
+    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block.
+
+    What the JVM and Ivy print goes to ``engine.log`` in the directory. EngineUnavailable: the JVM
+    ended before it was ready, with the reason from that file; TimeLimit: it took too long.
+    """
+    address, log = directory / "gateway", directory / "engine.log"
+    with log.open("wb") as output:
+        process = _launch(java, conf, address, output)
+    try:
+        _await(process, address, log, conf)
+        port, secret = _read_address(address)
+        opened = _connect(port, secret)
+        try:
+            yield opened
+        finally:
+            opened.close()
+    finally:
+        _end(process)
+
+
+def _launch(
+    java: Java, conf: Mapping[str, str], address: Path, output: Any
+) -> subprocess.Popen[bytes]:
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    return subprocess.Popen(  # noqa: S603 - Spark's own launcher, from the installed package
+        [str(home / "bin" / "spark-submit"), *options, "pyspark-shell"],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        env={
+            **java.environment(),
+            "SPARK_HOME": str(home),
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
+        },
+        start_new_session=True,  # the terminal's Ctrl-C reaches Python only
+    )
+
+
+def _await(
+    process: subprocess.Popen[bytes], address: Path, log: Path, conf: Mapping[str, str]
+) -> None:
+    end = time.monotonic() + START_LIMIT
+    while not address.exists():
+        if process.poll() is not None:
+            raise EngineUnavailable(_reason(log.read_text(errors="replace"), conf))
+        if time.monotonic() > end:
+            raise TimeLimit(
+                f"Spark's JVM was not ready after {START_LIMIT:g} s (starting Java, fetching jars)"
+            )
+        time.sleep(0.02)
+
+
+def _reason(text: str, conf: Mapping[str, str]) -> str:
+    """Why the JVM ended, as one sentence."""
+    jar = conf.get("spark.jars.packages", "")
+    if (
+        "unresolved dependency" in text
+        or "UNRESOLVED DEPENDENCIES" in text
+        or "FAILED DOWNLOADS" in text
+    ):
+        return (
+            f"the jar {jar} could not be fetched; connect this machine to Maven Central for the"
+            " first start, after that Ivy's cache has it"
+        )
+    said = next(
+        (
+            line
+            for line in text.splitlines()
+            if line.startswith(("Exception", "Error:", "Caused by"))
+        ),
+        text.strip().splitlines()[-1] if text.strip() else "it said nothing",
+    )
+    return f"Spark's JVM ended before it was ready: {said}"
+
+
+def _read_address(address: Path) -> tuple[int, str]:
+    """Port and secret as Spark's gateway server writes them: two lengths or numbers, big-endian."""
+    data = address.read_bytes()
+    port, length = struct.unpack_from(">ii", data)
+    return port, data[8 : 8 + length].decode()
+
+
+def _connect(port: int, secret: str) -> Any:
+    from pyspark.java_gateway import launch_gateway
+
+    ours = {
+        "PYSPARK_GATEWAY_PORT": str(port),
+        "PYSPARK_GATEWAY_SECRET": secret,
+        "PYSPARK_PIN_THREAD": "true",  # one JVM thread for each Python thread: observers are thread-local
+    }
+    before = {key: os.environ.get(key) for key in ours}
+    os.environ.update(ours)
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Spark's gateway server ends when its standard input closes; if it does not, it is killed."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(END_LIMIT)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:  # also at a Ctrl-C while waiting: the process must not stay
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

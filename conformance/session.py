@@ -1,0 +1,200 @@
+"""One Spark session with Delta, made so that file layout is deterministic and statements are fast.
+
+The confs of parallelism and adaptive execution are semantics, not tuning: they decide how many
+files a statement writes, and which rows share a file decides which commits conflict. The rest makes
+a one-row DELETE take one second instead of ten.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import reduce
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.failure import keep_java_exceptions
+from isolitmus.conformance.java import find_java
+from isolitmus.conformance.process import gateway
+from isolitmus.model.errors import EngineUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["PACKAGES", "Session", "open_session"]
+
+PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
+"""The pairing that the model is written against."""
+
+LAYOUT = {
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+}
+SPEED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    "spark.log.level": "OFF",
+    # statements are short: the optimising compiler and parallel collectors cost more than they give
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
+    ),
+}
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # what Delta's POM asks for besides is in Spark's own jars: 10 MB to fetch instead of 87
+    "spark.jars.excludes": ",".join(
+        f"{group}:*"
+        for group in (
+            "org.apache.*",
+            "org.slf4j",
+            "org.roaringbitmap",
+            "com.fasterxml.*",
+            "com.github.*",
+            "com.google.*",
+        )
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A running Spark with Delta.
+
+    ``spark`` is the root SparkSession, ``jvm`` py4j's view of its JVM, ``version`` what results say
+    of the engine, ``directory`` holds all that it writes and goes away with it.
+    """
+
+    spark: Any
+    jvm: Any
+    version: str
+    directory: Path
+
+    def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
+        """A SparkSession with a current database, temporary views and confs of its own."""
+        spark = self.spark.newSession()
+        for key, value in (conf or {}).items():
+            spark.conf.set(key, value)
+        return spark
+
+    def delta_log(self, table: Path) -> Any:
+        """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
+        java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
+        return self.jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java, str(table))
+
+    def delta_action(self, action: Mapping[str, Any]) -> Any:
+        """An action of the log as Delta's own object (actions/actions.scala)."""
+        return self.scala("org.apache.spark.sql.delta.actions.Action").fromJson(json.dumps(action))
+
+    def scala(self, name: str) -> Any:
+        """A Scala object by its full name (its class has a dollar there, which a dot cannot say)."""
+        *packages, last = name.split(".")
+        return getattr(reduce(getattr, packages, self.jvm), f"{last}$").__getattr__("MODULE$")
+
+    def sequence(self, items: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        converters = self.jvm.scala.jdk.javaapi.CollectionConverters
+        return converters.asScala(self.jvm.java.util.ArrayList(list(items))).toSeq()
+
+    def mapping(self, items: Mapping[str, str]) -> Any:
+        """A Scala immutable Map."""
+        converters = self.jvm.scala.jdk.javaapi.CollectionConverters
+        pairs = converters.asScala(self.jvm.java.util.HashMap(dict(items)))
+        return getattr(self.scala("scala.collection.immutable.Map"), "from")(pairs)
+
+
+@contextmanager
+def open_session() -> Iterator[Session]:
+    """Start Spark with Delta in a JVM of its own; the JVM and its files are gone after the block.
+
+    EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
+    Spark session is open in this Python process.
+    """
+    versions = _package_versions()
+    java = find_java()
+    with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        conf = _configuration(directory, versions)
+        with (
+            gateway(java, conf, directory) as opened,
+            _spark(opened, conf) as spark,
+            keep_java_exceptions(),
+        ):
+            version = f"delta-spark {versions['delta-spark']}, Spark {spark.version}"
+            yield Session(spark, opened.jvm, version, directory)
+
+
+def _package_versions() -> dict[str, str]:
+    found = {}
+    for package, wanted in PACKAGES.items():
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            pinned = " ".join(f"{p}=={v}" for p, v in PACKAGES.items())
+            raise EngineUnavailable(
+                f"the Python package {package} is not installed; 'pip install {pinned}' installs it"
+            ) from None
+        if found[package] != wanted:
+            raise EngineUnavailable(
+                f"{package} {found[package]} is installed, and isolitmus replays on {wanted};"
+                f" 'pip install {package}=={wanted}' installs it"
+            )
+    return found
+
+
+def _configuration(directory: Path, versions: Mapping[str, str]) -> dict[str, str]:
+    spark = ".".join(versions["pyspark"].split(".")[:2])
+    return {
+        "spark.master": "local[8]",  # a statement that hangs must not starve the others
+        "spark.app.name": "isolitmus",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.local.dir": str(directory / "local"),
+        "spark.jars.packages": f"io.delta:delta-spark_{spark}_2.13:{versions['delta-spark']}",
+        **LAYOUT,
+        **SPEED,
+        **DELTA,
+    }
+
+
+@contextmanager
+def _spark(opened: Any, conf: Mapping[str, str]) -> Iterator[Any]:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public name
+        raise EngineUnavailable(
+            "another Spark session is open in this Python process; stop it first, or replay in a"
+            " process of its own"
+        )
+    handler = signal.getsignal(signal.SIGINT)
+    spark = None
+    try:
+        settings = SparkConf(loadDefaults=False)
+        settings.setAll(list(conf.items()))
+        context = SparkContext(gateway=opened, conf=settings)
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's own handler talks to the JVM in the middle of whatever the main thread was
+            # saying to it, and stays installed after the end
+            signal.signal(signal.SIGINT, handler)
+        spark = SparkSession(context)
+        yield spark
+    finally:
+        if spark is not None:
+            with suppress(Exception):  # the JVM may be gone already, and ends in any case
+                spark.stop()
+        # PySpark keeps the gateway for the next session of the process: that JVM is about to end
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        SparkContext._active_spark_context = None  # noqa: SLF001
+        SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001

@@ -1,0 +1,103 @@
+"""Work in threads of its own, so that the caller's thread only waits and a Ctrl-C is always heard.
+
+py4j gives each Python thread its own JVM thread and its own connection. A KeyboardInterrupt in the
+middle of a call would leave the answer in the connection, for the next call to read: so the main
+thread, the only one that is interrupted, makes no calls while a schedule is carried out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Interruption", "Worker", "interruptible"]
+
+T = TypeVar("T")
+
+TICK = 0.01
+"""Seconds between two looks at a condition."""
+CLEAN_UP = 60.0
+"""Seconds that interrupted work gets to release what it holds."""
+
+
+class Interruption:
+    """Whether the caller has been interrupted; work that waits looks at it."""
+
+    def __init__(self) -> None:
+        self._raised = threading.Event()
+
+    def announce(self) -> None:
+        """The caller does not want the result any more."""
+        self._raised.set()
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait until the condition holds (True) or the time is over (False).
+
+        Raises KeyboardInterrupt, in whatever thread, once the caller has been interrupted.
+        """
+        end = time.monotonic() + seconds
+        while not condition():
+            if self._raised.is_set():
+                raise KeyboardInterrupt
+            if time.monotonic() > end:
+                return False
+            time.sleep(TICK)
+        return True
+
+
+class Worker(Generic[T]):
+    """A callable in a thread of its own; once ``ended``, it has a value or an error."""
+
+    def __init__(self, name: str, body: Callable[[], T]) -> None:
+        self._body = body
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._value: T | None = None
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the callable has returned or raised and its thread is gone."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end; False if it did not come in time."""
+        self._thread.join(seconds)
+        return self.ended
+
+    def value(self) -> T:
+        """What the callable returned; raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self._value  # type: ignore[return-value]  # T itself may be None
+
+    def _run(self) -> None:
+        try:
+            self._value = self._body()
+        except BaseException as error:  # noqa: BLE001 - handed over to who waits
+            self.error = error
+
+
+def interruptible(body: Callable[[Interruption], T]) -> T:
+    """The result of the work, done in another thread; a Ctrl-C here ends it there first.
+
+    The body waits through the Interruption that it is given and cleans up when that raises.
+    """
+    interruption = Interruption()
+    worker = Worker("isolitmus", lambda: body(interruption))
+    worker.start()
+    try:
+        while not worker.join(1.0):
+            pass
+    except BaseException:
+        interruption.announce()
+        worker.join(CLEAN_UP)
+        raise
+    return worker.value()

@@ -1,0 +1,119 @@
+"""The commits of several tables as one history, and the rows of every table at each of its versions."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.log import latest, live_files, read_commits
+from isolitmus.model.values import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from isolitmus.conformance.log import Commit
+    from isolitmus.conformance.session import Session
+    from isolitmus.model.values import Row, Rows, Value
+
+__all__ = ["Chronicle", "plain_row"]
+
+
+class Chronicle:
+    """The commits over all tables in the order in which they happened, from now on.
+
+    Version 0 is now, version k the state after the k-th commit, to whichever table. ``base`` is the
+    engine's own number of version 0 for each table.
+    """
+
+    def __init__(self, tables: Mapping[str, Path]) -> None:
+        self._tables = tables
+        self.base = {name: latest(path) for name, path in tables.items()}
+        self._commits: list[tuple[str, Commit]] = []
+
+    @property
+    def version(self) -> int:
+        """The newest version."""
+        return len(self._commits)
+
+    def commit(self, version: int) -> Commit:
+        """What was committed as this version (from 1)."""
+        return self._commits[version - 1][1]
+
+    def update(self) -> tuple[int, ...]:
+        """Take up the commits made since the last look; their versions."""
+        before = self._at(self.version)
+        new = [
+            (name, commit)
+            for name, path in self._tables.items()
+            for commit in read_commits(path, since=before[name])
+        ]
+        first = self.version + 1
+        self._commits += sorted(new, key=lambda entry: entry[1].info.get("timestamp", 0))
+        return tuple(range(first, self.version + 1))
+
+    def read_version(self, version: int, started: int) -> int | None:
+        """The version that this commit says it read; ``started`` is the version at its start.
+
+        The two differ where a statement tried again with a new snapshot. A commit knows the
+        versions of its own table only: others may have moved on while it ran.
+        """
+        table, commit = self._commits[version - 1]
+        if commit.read_version is None or self._at(started)[table] == commit.read_version:
+            return started
+        return max(k for k in range(version) if self._at(k)[table] <= commit.read_version)
+
+    def rows(self, session: Session) -> tuple[Mapping[str, Rows], ...]:
+        """The rows of every table at every version."""
+        last = self._at(self.version)
+        states = {
+            name: _rows_by_version(path, self.base[name], last[name], session)
+            for name, path in self._tables.items()
+        }
+        return tuple(
+            {name: states[name][at] for name, at in self._at(k).items()}
+            for k in range(self.version + 1)
+        )
+
+    def _at(self, version: int) -> dict[str, int]:
+        """Each table's own version at a version of the whole."""
+        own = dict(self.base)
+        for name, commit in self._commits[:version]:
+            own[name] = commit.version
+        return own
+
+
+def _rows_by_version(path: Path, first: int, last: int, session: Session) -> dict[int, Rows]:
+    """The rows of one table at its versions first..last, by one Spark query.
+
+    Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS
+    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job.
+    """
+    from pyspark.sql import DataFrame
+
+    log, none = session.delta_log(path), session.scala("scala.None")
+    snapshot = log.update(False, none, none)
+    commits = read_commits(path)
+    frames = []
+    for version in range(first, last + 1):
+        files = live_files(c for c in commits if c.version <= version)
+        adds = session.sequence(session.delta_action({"add": file}) for file in files)
+        frame = DataFrame(log.createDataFrame(snapshot, adds, False, none), session.spark)
+        frames.append(frame.selectExpr(f"{version} AS `version of the table`", "*"))
+    collected = reduce(lambda a, b: a.unionAll(b), frames).collect()
+    rows: dict[int, list[Row]] = {version: [] for version in range(first, last + 1)}
+    for version, *values in collected:
+        rows[version].append(plain_row(values))
+    return {version: sort_rows(found) for version, found in rows.items()}
+
+
+def plain_row(values: Iterable[Any]) -> Row:
+    """A row of Spark's as the model has it: what is no value there (decimals, …) becomes text."""
+    return tuple(map(_plain, values))
+
+
+def _plain(value: Any) -> Value:
+    if value is None or isinstance(value, int | str | bool | date):
+        return value
+    return str(value)

@@ -1,0 +1,260 @@
+"""Completions: a history with everything resolved that nobody observed, and its frame.
+
+What may be unknown is whether a transaction committed and in which order committed versions of an
+object came. A completion has Adya's dependencies (Adya, Liskov, O'Neil, Generalized isolation level
+definitions, ICDE 2000) for items and predicates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations, islice, pairwise, product
+from typing import TYPE_CHECKING
+
+from isolitmus.model.frame import Frame
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.relation import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.model.history import History
+    from isolitmus.model.operations import Status, Transaction
+
+__all__ = ["RELATIONS", "Completion", "completions", "unordered"]
+
+RELATIONS = ("so", "wr", "ww", "rw")
+DOUBT = ", in an order of versions that nobody observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Which transactions committed, and the committed versions of each object in order.
+
+    ``orders[x]`` are the numbers of the writers of x, without the initial one.
+    """
+
+    history: History
+    committed: frozenset[int]
+    orders: Mapping[str, tuple[int, ...]]
+
+    def frame(self, *, reasons: bool = True) -> Frame:
+        """The frame; ``reasons`` False leaves its ``why`` empty, for counting."""
+        return _Builder(self, reasons).frame()
+
+
+def completions(history: History, *, orders: bool = True) -> Iterator[Completion]:
+    """Every completion of a history, lazily: committed before aborted, orders by their numbers.
+
+    ``orders`` False takes the first version order only, for who does not look at it.
+
+    >>> from isolitmus.model.history import History
+    >>> history = History.parse("w1(x1) w2(x2) w3(x3) [x1 < x3]")
+    >>> [completion.orders["x"] for completion in completions(history)]
+    [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
+    """
+    observed = _observed(history)
+    ends: dict[Status, tuple[bool, ...]] = {
+        "committed": (True,),
+        "aborted": (False,),
+        "unknown": (True, False),
+    }
+    for choice in product(*(ends[t.status] for t in history.transactions)):
+        chosen = zip(history.transactions, choice, strict=True)
+        committed = frozenset(t.number for t, yes in chosen if yes)
+        possible = _orders(sorted(_writers(history, committed).items()), observed)
+        for order in possible if orders else islice(possible, 1):
+            yield Completion(history, committed, order)
+
+
+def unordered(history: History) -> tuple[tuple[Version, Version], ...]:
+    """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
+    observed = _observed(history)
+    possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
+    return tuple(
+        (Version(name, i), Version(name, j))
+        for name, writers in sorted(_writers(history, possible).items())
+        for i, j in combinations(writers, 2)
+        if not {(i, j), (j, i)} & observed[name]
+    )
+
+
+def _writers(history: History, committed: frozenset[int]) -> dict[str, list[int]]:
+    writers: dict[str, list[int]] = defaultdict(list)
+    for transaction in history.transactions:
+        if transaction.number in committed:
+            for version in transaction.writes:
+                writers[version.object].append(transaction.number)
+    return writers
+
+
+def _observed(history: History) -> dict[str, set[tuple[int, int]]]:
+    """The observed pairs of writers of each object, closed under transitivity."""
+    pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for first, second in history.order:
+        pairs[first.object].add((first.writer, second.writer))
+    closed: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for name, found in pairs.items():
+        writers = sorted({writer for pair in found for writer in pair})
+        place = {writer: k for k, writer in enumerate(writers)}
+        relation = Relation.of(len(writers), [(place[i], place[j]) for i, j in found]).plus()
+        closed[name] = {(writers[i], writers[j]) for i, j in relation.pairs()}
+    return closed
+
+
+def _orders(
+    objects: Sequence[tuple[str, list[int]]], observed: Mapping[str, set[tuple[int, int]]]
+) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Every choice of an order for each object, that of the last one changing fastest."""
+    names = [name for name, _ in objects]
+    iterators = [_linear(writers, observed[name]) for name, writers in objects]
+    chosen = [next(iterator) for iterator in iterators]
+    while True:
+        yield dict(zip(names, chosen, strict=True))
+        for k in reversed(range(len(objects))):
+            following = next(iterators[k], None)
+            if following is not None:
+                chosen[k] = following
+                break
+            iterators[k] = _linear(objects[k][1], observed[names[k]])
+            chosen[k] = next(iterators[k])
+        else:
+            return
+
+
+def _linear(writers: list[int], before: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """The linear extensions of a partial order, smallest first; without recursion, for long ones."""
+    chosen: list[int] = []
+    stack = [_first(writers, before)]
+    while stack:
+        writer = next(stack[-1], None)
+        if writer is None:
+            stack.pop()
+            if chosen:
+                chosen.pop()
+            continue
+        chosen.append(writer)
+        if len(chosen) == len(writers):
+            yield tuple(chosen)
+            chosen.pop()
+        else:
+            left = set(writers) - set(chosen)
+            stack.append(_first([w for w in writers if w in left], before))
+
+
+def _first(writers: list[int], before: set[tuple[int, int]]) -> Iterator[int]:
+    return (w for w in writers if not any((other, w) in before for other in writers))
+
+
+class _Builder:
+    def __init__(self, completion: Completion, reasons: bool) -> None:
+        self.history = completion.history
+        self.committed = completion.committed
+        self.orders = {name: (INITIAL, *order) for name, order in completion.orders.items()}
+        self.reasons = reasons
+        self.observed = _observed(self.history) if reasons else {}
+        self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
+        self.rows = {name: [0] * len(self.place) for name in RELATIONS}
+        self.why: dict[tuple[str, int, int], str] = {}
+        self.bits = self.history.matches()
+        self.ranges: dict[str, dict[str, None]] = {}
+        for predicate, version in self.bits:
+            self.ranges.setdefault(predicate, {})[version.object] = None
+
+    def frame(self) -> Frame:
+        for session in self.history.sessions:
+            self.session([number for number in session if number in self.committed])
+        for name, order in self.orders.items():
+            self.versions(name, order)
+        for transaction in self.history.transactions:
+            if transaction.number not in self.committed:
+                continue
+            for operation in transaction.operations:
+                if isinstance(operation, ItemRead):
+                    self.item(transaction, operation.version)
+                elif isinstance(operation, PredicateRead):
+                    self.predicate(transaction, operation)
+        relations = {name: Relation(tuple(rows)) for name, rows in self.rows.items()}
+        names = tuple(t.name for t in self.history.transactions)
+        return Frame(names, relations, self.sets(), self.why)
+
+    def sets(self) -> dict[str, int]:
+        sets = {"Writer": 0, "Reader": 0, "Aborted": 0}
+        for i, transaction in enumerate(self.history.transactions):
+            sets["Writer" if transaction.writes else "Reader"] |= 1 << i
+            if transaction.number not in self.committed:
+                sets["Aborted"] |= 1 << i
+        return sets
+
+    def add(self, kind: str, i: int, j: int, why: str) -> None:
+        """A pair by the numbers of its transactions; none with T0, none of one with itself."""
+        if INITIAL in {i, j} or i == j:
+            return
+        a, b = self.place[i], self.place[j]
+        self.rows[kind][a] |= 1 << b
+        if self.reasons:
+            self.why.setdefault((kind, a, b), why)
+
+    def session(self, numbers: list[int]) -> None:
+        for k, i in enumerate(numbers):
+            for j in numbers[k + 1 :]:
+                self.add("so", i, j, f"T{i} comes before T{j} in their session")
+
+    def versions(self, name: str, order: tuple[int, ...]) -> None:
+        for i, j in pairwise(order):
+            why = f"T{j} wrote {name}{j}, the next version after {name}{i} of T{i}"
+            self.add("ww", i, j, why + self.doubt(name, i, j))
+
+    def item(self, transaction: Transaction, version: Version) -> None:
+        """An edge wr from the writer of the version, and rw to the writer of the next one."""
+        name, reader, writer = version.object, transaction.number, version.writer
+        self.add("wr", writer, reader, f"T{reader} read {version}, which T{writer} wrote")
+        order = self.orders.get(name, (INITIAL,))
+        if writer == reader or writer not in order or writer == order[-1]:
+            return
+        following = order[order.index(writer) + 1]
+        why = f"T{reader} read {version} and T{following} wrote the next version {name}{following}"
+        self.add("rw", reader, following, why + self.doubt(name, writer, following))
+
+    def doubt(self, name: str, i: int, j: int) -> str:
+        """Nothing if j's version follows i's in every completion, else that this is supposed."""
+        sure = self.observed.get(name, set())
+        others = set(self.orders[name]) - {i, j, INITIAL}
+        follows = i == INITIAL or (i, j) in sure
+        alone = all((j, k) in sure or (k, i) in sure for k in others)
+        return "" if follows and alone else DOUBT
+
+    def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
+        """Edges wr from the versions up to the one seen, rw to the later ones, that change matches."""
+        reader, predicate = transaction.number, read.predicate
+        seen = {match.version.object: match.version.writer for match in read.seen}
+        for name in self.ranges[predicate]:
+            writer = seen.get(name, INITIAL)
+            order = self.orders.get(name, (INITIAL,))
+            if writer not in order:
+                self.add(
+                    "wr",
+                    writer,
+                    reader,
+                    f"T{reader} read {predicate} with {name}{writer} of T{writer}",
+                )
+                continue
+            last = order.index(writer)
+            for k, (i, j) in enumerate(pairwise(order)):
+                if not self.changes(predicate, Version(name, i), Version(name, j)):
+                    continue
+                change = f"{name}{j} of T{j}, which changes what matches"
+                if k < last:
+                    self.add("wr", j, reader, f"T{reader} read {predicate} after {change}")
+                else:
+                    self.add("rw", reader, j, f"T{reader} read {predicate} without {change}")
+
+    def changes(self, predicate: str, before: Version, after: Version) -> bool:
+        old, new = self.bit(predicate, before), self.bit(predicate, after)
+        return old is None or new is None or old != new
+
+    def bit(self, predicate: str, version: Version) -> bool | None:
+        """Whether a version matches; an initial one that no read lists was not born yet."""
+        stated = self.bits.get((predicate, version))
+        return False if stated is None and version.writer == INITIAL else stated

@@ -1,0 +1,168 @@
+"""What no database could have done: the defects that make a history invalid.
+
+One HistoryError for each kind of defect; it names the operations that contradict each other.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import HistoryError, near
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version, Write
+
+if TYPE_CHECKING:
+    from isolitmus.model.history import History
+    from isolitmus.model.operations import Operation, Transaction
+
+__all__ = ["refuse_defects"]
+
+
+def refuse_defects(history: History) -> None:
+    """Raise a HistoryError for the first defect of a history; return if it has none."""
+    _transactions(history)
+    _matches(history)
+    _sessions(history)
+    _order(history)
+
+
+def _transactions(history: History) -> None:
+    numbers = [t.number for t in history.transactions]
+    for first, second in pairwise(numbers):
+        if first >= second:
+            raise HistoryError(
+                f"T{second} comes after T{first}; transactions are in order, each once"
+            )
+    if numbers and numbers[0] <= INITIAL:
+        raise HistoryError(f"T{numbers[0]} is what was there before the history; number from T1")
+    written = {version for t in history.transactions for version in t.writes}
+    for transaction in history.transactions:
+        own: dict[str, Write] = {}
+        for operation in transaction.operations:
+            if isinstance(operation, Write):
+                _write(operation, transaction, own)
+                own[operation.version.object] = operation
+            else:
+                for version in _versions(operation):
+                    _version(version, operation, transaction, written)
+                for version in _versions(operation)[: _seen(operation)]:
+                    _own(version, operation, transaction, own)
+
+
+def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> None:
+    version, name = write.version, transaction.name
+    if version.writer != transaction.number:
+        right = Version(version.object, transaction.number)
+        raise HistoryError(
+            f"{write} of {name}: the version {version} is T{version.writer}'s; {name} writes {right}"
+        )
+    if version.object in own:
+        raise HistoryError(
+            f"{name} has {write} twice; a history names the last version that it wrote, once"
+        )
+
+
+def _version(
+    version: Version, operation: Operation, transaction: Transaction, written: set[Version]
+) -> None:
+    if version.writer != INITIAL and version not in written:
+        raise HistoryError(
+            f"{operation} of {transaction.name} names {version}, but T{version.writer} has no w({version})"
+        )
+
+
+def _own(
+    version: Version, operation: Operation, transaction: Transaction, own: dict[str, Write]
+) -> None:
+    write, name = own.get(version.object), transaction.name
+    if version.writer == transaction.number and write is None:
+        raise HistoryError(f"{operation} of {name} reads {version} before its own w({version})")
+    if version.writer != transaction.number and write is not None:
+        raise HistoryError(
+            f"{operation} of {name} reads {version} after its own {write}, which it would have seen"
+        )
+
+
+def _versions(operation: Operation) -> list[Version]:
+    match operation:
+        case ItemRead(version) | Write(version):
+            return [version]
+        case PredicateRead(_, seen, others):
+            return [match.version for match in (*seen, *others)]
+
+
+def _seen(operation: Operation) -> int:
+    return len(operation.seen) if isinstance(operation, PredicateRead) else 1
+
+
+def _matches(history: History) -> None:
+    stated: dict[tuple[str, Version], tuple[bool, str]] = {}
+    for transaction, read in history.predicate_reads():
+        seen: dict[str, Version] = {}
+        for match in read.seen:
+            other = seen.setdefault(match.version.object, match.version)
+            if other != match.version:
+                raise HistoryError(
+                    f"{read} of {transaction.name} saw both {other} and {match.version};"
+                    f" a version set has one version of each object"
+                )
+        here = f"{read} of {transaction.name}"
+        for match in (*read.seen, *read.others):
+            before = stated.setdefault((read.predicate, match.version), (match.matches, here))
+            if before[0] != match.matches:
+                raise HistoryError(
+                    f"{before[1]} and {here} differ on whether {match.version} matches {read.predicate}"
+                )
+
+
+def _sessions(history: History) -> None:
+    known = {t.number for t in history.transactions}
+    places: dict[int, int] = {}
+    for k, session in enumerate(history.sessions, 1):
+        for number in session:
+            if number not in known:
+                names = near(f"T{number}", [f"T{n}" for n in known])
+                raise HistoryError(f"session {k} has T{number}, which does nothing here{names}")
+            if number in places:
+                where = f"sessions {places[number]} and {k}"
+                raise HistoryError(
+                    f"T{number} is in {where}; a transaction is in one session, once"
+                )
+            places[number] = k
+
+
+def _order(history: History) -> None:
+    transactions = {t.number: t for t in history.transactions}
+    after: dict[Version, set[Version]] = {}
+    for first, second in history.order:
+        if first.object != second.object:
+            raise HistoryError(
+                f"order {first} < {second} compares versions of two objects; give each its own order"
+            )
+        for version in (first, second):
+            writer = transactions.get(version.writer)
+            if version.writer != INITIAL and (writer is None or version not in writer.writes):
+                raise HistoryError(
+                    f"order {first} < {second} names {version}, but T{version.writer} has no w({version})"
+                )
+            if writer is not None and writer.status == "aborted":
+                raise HistoryError(
+                    f"order {first} < {second} names {version}, but {writer.name} aborted"
+                )
+        if second.writer == INITIAL:
+            raise HistoryError(
+                f"order {first} < {second} puts {first} before what was there before the history"
+            )
+        if first == second or first in _reach(after, second):
+            raise HistoryError(f"order {first} < {second} contradicts {second} < {first} before it")
+        after.setdefault(first, set()).add(second)
+
+
+def _reach(after: dict[Version, set[Version]], start: Version) -> set[Version]:
+    found: set[Version] = set()
+    todo = [start]
+    while todo:
+        for version in after.get(todo.pop(), set()) - found:
+            found.add(version)
+            todo.append(version)
+    return found

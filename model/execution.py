@@ -1,0 +1,87 @@
+"""An execution: a schedule as the model carries it out, with everything that an engine would hide.
+
+A ``Run`` is what anyone can observe; an ``Execution`` also has row identities, what each statement
+read and wrote at row level, and its footprint. From it come the Run and the Frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isolitmus.model.table import File, TableRow, TableState
+
+if TYPE_CHECKING:
+    from isolitmus.model.expression import EvaluationError
+    from isolitmus.model.footprint import Footprint
+    from isolitmus.model.values import Row, Rows
+
+__all__ = ["Database", "Effect", "Event", "Execution", "RowRead", "RowWrite"]
+
+Database = Mapping[str, TableState]
+"""The tables by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowRead:
+    """A predicate read (Adya): the table, the predicate in words and as a function of a row's
+    values, and the row versions that matched and were used.
+    """
+
+    table: str
+    words: str
+    matches: Callable[[Row], bool]
+    matched: tuple[TableRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowWrite:
+    """One row inserted (``before`` None), rewritten, or deleted (``after`` None)."""
+
+    table: str
+    id: str
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails with.
+
+    ``rows`` is the result of a reader, which has no footprint.
+    """
+
+    reads: tuple[RowRead, ...] = ()
+    writes: tuple[RowWrite, ...] = ()
+    adds: tuple[File, ...] = ()
+    removes: frozenset[str] = frozenset()
+    footprint: Footprint | None = None
+    operation: str | None = None
+    rows: Rows | None = None
+    error: EvaluationError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A transaction in an execution; ``version`` None if it recorded nothing (a reader, a no-op, an abort)."""
+
+    name: str
+    effect: Effect
+    read_version: int
+    version: int | None = None
+    conflict: str | None = None
+    labels: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a conflict or an error ended it."""
+        return self.conflict is not None or self.effect.error is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Events in the order in which they ended, and the database at every version."""
+
+    events: tuple[Event, ...]
+    states: tuple[Database, ...]

@@ -1,0 +1,331 @@
+"""Expressions of the SQL fragment and their three-valued meaning on rows.
+
+Columns are resolved to (side, index) when a statement is read: side 0 is the target or the only
+table, side 1 the source of a MERGE. NULL is None throughout; a predicate that is None is not true.
+Overflow of INT and BIGINT is an error, as in Spark's ANSI mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.errors import IsolitmusError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.model.schema import Type
+    from isolitmus.model.values import Row, Value
+
+__all__ = [
+    "TRUE",
+    "Aggregate",
+    "And",
+    "Arithmetic",
+    "ColumnRef",
+    "Compare",
+    "Const",
+    "EvaluationError",
+    "Expr",
+    "In",
+    "IsNull",
+    "Negate",
+    "Not",
+    "Or",
+    "conjuncts",
+    "evaluate",
+    "fit",
+    "kleene_and",
+    "kleene_or",
+    "walk",
+]
+
+CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
+ArithmeticOp = Literal["+", "-", "*"]
+AggregateName = Literal["count", "sum", "min", "max"]
+
+RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
+
+
+class EvaluationError(IsolitmusError):
+    """A statement that fails while it runs; ``exception`` is the class that Spark raises."""
+
+    def __init__(self, exception: str, text: str) -> None:
+        super().__init__(text)
+        self.exception = exception
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; NULL has the type that its place asks for."""
+
+    value: Value
+    type: Type
+
+    def __str__(self) -> str:
+        from isolitmus.model.values import literal
+
+        return literal(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column by side and position; ``name`` is as the author wrote it."""
+
+    side: int
+    index: int
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """Unary minus."""
+
+    operand: Expr
+    type: Type
+
+    def __str__(self) -> str:
+        return f"-{self.operand}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``+ - *`` on integers; BIGINT as soon as one side is."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+    type: Type
+
+    def __str__(self) -> str:
+        return f"({self.left} {self.op} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two values of one type."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conjunction (Kleene)."""
+
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.left} AND {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Disjunction (Kleene)."""
+
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"({self.left} OR {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation (Kleene)."""
+
+    operand: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"NOT ({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``x IN (literals)``; with a NULL in the list a miss is NULL."""
+
+    operand: Expr
+    values: tuple[Value, ...]
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        from isolitmus.model.values import literal
+
+        return f"{self.operand} IN ({', '.join(map(literal, self.values))})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``x IS NULL``."""
+
+    operand: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.operand} IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min``, ``max`` over the selected rows."""
+
+    function: AggregateName
+    operand: Expr | None
+    type: Type
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.operand or '*'})"
+
+
+Expr = Const | ColumnRef | Negate | Arithmetic | Compare | And | Or | Not | In | IsNull | Aggregate
+TRUE = Const(True, "BOOLEAN")
+
+
+def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Row] = ()) -> Value:
+    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` the rows that
+    an aggregate ranges over.
+
+    >>> evaluate(Compare("=", Const(None, "INT"), Const(1, "INT")), ()) is None
+    True
+    >>> evaluate(Or(Const(None, "BOOLEAN"), TRUE), ())
+    True
+    """
+    match expr:
+        case Const(value):
+            return value
+        case ColumnRef(side, index):
+            return rows[side][index]
+        case Compare(op, left, right):
+            return _compare(op, evaluate(left, rows, group), evaluate(right, rows, group))
+        case And(left, right):
+            a = evaluate(left, rows, group)
+            return False if a is False else kleene_and(a, evaluate(right, rows, group))
+        case Or(left, right):
+            a = evaluate(left, rows, group)
+            return True if a is True else kleene_or(a, evaluate(right, rows, group))
+        case Not(operand):
+            a = evaluate(operand, rows, group)
+            return None if a is None else not a
+        case In(operand, values):
+            a = evaluate(operand, rows, group)
+            if a is None:
+                return None
+            return True if a in values else None if None in values else False
+        case IsNull(operand):
+            return evaluate(operand, rows, group) is None
+        case Negate(operand, type_):
+            a = evaluate(operand, rows, group)
+            return None if a is None else fit(-_int(a), type_)
+        case Arithmetic(op, left, right, type_):
+            x, y = evaluate(left, rows, group), evaluate(right, rows, group)
+            if x is None or y is None:
+                return None
+            m, n = _int(x), _int(y)
+            return fit(m + n if op == "+" else m - n if op == "-" else m * n, type_)
+        case Aggregate(function, operand):
+            return _aggregate(function, operand, group)
+
+
+def kleene_and(a: Value, b: Value) -> bool | None:
+    """Conjunction of three truth values."""
+    return False if a is False or b is False else None if a is None or b is None else True
+
+
+def kleene_or(a: Value, b: Value) -> bool | None:
+    """Disjunction of three truth values."""
+    return True if a is True or b is True else None if a is None or b is None else False
+
+
+def _int(value: Value) -> int:
+    assert isinstance(value, int), "the SQL reader lets only integers into arithmetic"
+    return value
+
+
+def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:
+    if a is None or b is None:
+        return None
+    if op == "=":
+        return a == b
+    if op == "<>":
+        return a != b
+    less, equal = a < b, a == b  # type: ignore[operator]  # one type on both sides: checked by the reader
+    return (
+        less
+        if op == "<"
+        else less or equal
+        if op == "<="
+        else not (less or equal)
+        if op == ">"
+        else not less
+    )
+
+
+def _aggregate(function: AggregateName, operand: Expr | None, group: Sequence[Row]) -> Value:
+    if operand is None:
+        return len(group)
+    values = [v for v in (evaluate(operand, (row,)) for row in group) if v is not None]
+    match function:
+        case "count":
+            return len(values)
+        case "sum":
+            return fit(sum(map(_int, values)), "BIGINT") if values else None
+        case "min":
+            return min(values, default=None)
+        case "max":
+            return max(values, default=None)
+
+
+def fit(value: int, type_: Type) -> int:
+    """The integer, if the type holds it; else the error that Spark's ANSI mode raises.
+
+    >>> fit(2**31, "INT")
+    Traceback (most recent call last):
+    isolitmus.model.expression.EvaluationError: 2147483648 does not fit into INT
+    """
+    low, high = RANGES[type_]
+    if not low <= value <= high:
+        raise EvaluationError("SparkArithmeticException", f"{value} does not fit into {type_}")
+    return value
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The parts of a conjunction, left to right; none for TRUE or no predicate at all."""
+    if expr is None or expr == TRUE:
+        return ()
+    if isinstance(expr, And):
+        return conjuncts(expr.left) + conjuncts(expr.right)
+    return (expr,)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all inside it."""
+    yield expr
+    match expr:
+        case (
+            Compare(_, left, right)
+            | Arithmetic(_, left, right)
+            | And(left, right)
+            | Or(left, right)
+        ):
+            yield from walk(left)
+            yield from walk(right)
+        case Not(operand) | Negate(operand) | In(operand) | IsNull(operand):
+            yield from walk(operand)
+        case Aggregate(_, operand) if operand is not None:
+            yield from walk(operand)
+        case _:
+            pass

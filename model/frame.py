@@ -1,0 +1,60 @@
+"""The frame: named sets and relations over nodes. It is all that a spec sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.relation import Relation
+
+__all__ = ["Edge", "Frame"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One pair of a base relation, by the names of its nodes, with the reason why it is there."""
+
+    source: str
+    target: str
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Nodes by name, relations (lower case) and sets (capitals, as bitsets) over their positions.
+
+    ``why[kind, i, j]`` is the reason for a pair of a base relation, a clause that reads after
+    "because"; a frame made for counting only may leave it empty.
+
+    >>> from isolitmus.model.relation import Relation
+    >>> Frame(("a", "b"), {"wr": Relation.of(2, [(0, 1)])}, {"Writer": 0b01}).names()
+    ['Writer', 'wr']
+    """
+
+    nodes: tuple[str, ...]
+    relations: Mapping[str, Relation]
+    sets: Mapping[str, int]
+    why: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.nodes)
+        for name, relation in self.relations.items():
+            if relation.size != n:
+                raise FrameError(f"relation {name} is on {relation.size} nodes, its frame has {n}")
+        for name, members in self.sets.items():
+            if members >> n:
+                raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
+
+    def names(self) -> list[str]:
+        """The names that a spec may use on this frame, sorted."""
+        return sorted([*self.relations, *self.sets])
+
+    def edge(self, kind: str, i: int, j: int) -> Edge:
+        """The pair (i, j) of a base relation with its reason."""
+        return Edge(self.nodes[i], self.nodes[j], kind, self.why.get((kind, i, j), ""))

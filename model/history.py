@@ -1,0 +1,210 @@
+"""A history: transactions with what they read and wrote, sessions, and the orders that were observed.
+
+Choices. The initial transaction T0 wrote version 0 of every object; it is no node of the frame. A
+transaction writes an object at most once: a history names final versions only, so reads of
+intermediate ones (Adya's G1b) have no notation. A predicate's match bits belong to its name: what
+one read of P states holds for all reads of P. **A version of which no read of P states whether it
+matches counts as changing the matches**, as if P had read its object item by item; the example of
+the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions`` names every such
+version. An object that no read of P names is outside of P.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.model.completion import Completion, completions, unordered
+from isolitmus.model.defects import refuse_defects
+from isolitmus.model.errors import HistoryError, near
+from isolitmus.model.notation import (
+    read_linear,
+    read_operations,
+    read_order,
+    read_transaction_name,
+)
+from isolitmus.model.operations import PredicateRead, Transaction, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.operations import Status
+
+__all__ = ["History"]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Transactions by number, sessions, and observed pairs of the version order.
+
+    A transaction that no session names is a session of its own. The constructor raises a
+    HistoryError for what no database could have done, naming both operations.
+
+    >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
+    >>> frame = skew.frame()
+    >>> frame.relations["rw"].pairs(), frame.why["rw", 0, 1]
+    ([(0, 1), (1, 0)], 'T1 read y0 and T2 wrote the next version y2')
+    """
+
+    transactions: tuple[Transaction, ...]
+    sessions: tuple[tuple[int, ...], ...] = ()
+    order: tuple[tuple[Version, Version], ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_defects(self)
+
+    @classmethod
+    def parse(cls, text: str, sessions: Sequence[str] = ()) -> History:
+        """Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 < x1]``.
+
+        ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
+        then all committed. Version orders stand in brackets. Sessions as in a table: ``"T1 T2"``.
+        """
+        transactions, order = read_linear(text)
+        return cls(transactions, _sessions(sessions), order)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, object]) -> History:
+        """The ``[history]`` table of a litmus file.
+
+        Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown`` (lists
+        of texts, each optional).
+
+        >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
+        >>> History.from_table(table).to_table() == table
+        True
+        """
+        lists = {key: _strings(table, key) for key in ("sessions", "order", "aborted", "unknown")}
+        operations: dict[int, str] = {}
+        for key, text in table.items():
+            if key in lists:
+                continue
+            if not key.startswith("T"):
+                raise HistoryError(f"history has no key '{key}'{near(key, [*lists, 'T1'])}")
+            if not isinstance(text, str):
+                raise HistoryError(f"{key} is {text!r}; a text such as 'r(x0) w(x1)' is wanted")
+            operations[read_transaction_name(key, "history")] = text
+        status: dict[int, Status] = {}
+        for ended in ("unknown", "aborted"):
+            for name in lists[ended]:
+                number = read_transaction_name(name, ended)
+                if number not in operations:
+                    known = near(name, [f"T{n}" for n in operations])
+                    raise HistoryError(f"{ended}: there is no transaction {name}{known}")
+                if number in status:
+                    raise HistoryError(f"{name} is both aborted and unknown")
+                status[number] = "aborted" if ended == "aborted" else "unknown"
+        transactions = tuple(
+            Transaction(n, read_operations(text, f"T{n}"), status.get(n, "committed"))
+            for n, text in sorted(operations.items())
+        )
+        order = tuple(pair for text in lists["order"] for pair in read_order(text))
+        return cls(transactions, _sessions(lists["sessions"]), order)
+
+    def to_table(self) -> dict[str, str | list[str]]:
+        """The ``[history]`` table of a litmus file that gives this history."""
+        table: dict[str, str | list[str]] = {}
+        if self.sessions:
+            table["sessions"] = [" ".join(f"T{n}" for n in numbers) for numbers in self.sessions]
+        table |= {transaction.name: str(transaction) for transaction in self.transactions}
+        if self.order:
+            table["order"] = [f"{first} < {second}" for first, second in self.order]
+        for status in ("aborted", "unknown"):
+            names = [t.name for t in self.transactions if t.status == status]
+            if names:
+                table[status] = list(names)
+        return table
+
+    @property
+    def operations(self) -> int:
+        """The number of reads and writes of all transactions."""
+        return sum(len(transaction.operations) for transaction in self.transactions)
+
+    def completions(self) -> Iterator[Completion]:
+        """Every way to resolve what is unknown, lazily and in a fixed order.
+
+        Transactions of unknown end committed before they aborted; version orders in the order of
+        their transactions' numbers.
+        """
+        return completions(self)
+
+    def frames(self) -> Iterator[Frame]:
+        """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
+
+        The nodes are all transactions in the order of their numbers. Relations hold between
+        committed ones, but ``wr`` also leads from aborted ones to those who read from them.
+        """
+        return (completion.frame() for completion in self.completions())
+
+    def frame(self) -> Frame:
+        """The frame, if nothing is unknown; else a HistoryError says what is."""
+        unknown = self.undetermined()
+        if unknown:
+            raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
+        return next(self.completions()).frame()
+
+    def undetermined(self) -> tuple[str, ...]:
+        """What is unknown, a clause each: how transactions ended, in what order versions came.
+
+        >>> History.parse("w1(x1) w2(x2) c1 c2").undetermined()
+        ('nobody observed the order of x1 and x2',)
+        """
+        ends = [
+            f"nobody knows how {t.name} ended" for t in self.transactions if t.status == "unknown"
+        ]
+        orders = [f"nobody observed the order of {a} and {b}" for a, b in self.unordered()]
+        return (*ends, *orders)
+
+    def unordered(self) -> tuple[tuple[Version, Version], ...]:
+        """The pairs of versions whose order nobody observed."""
+        return unordered(self)
+
+    def assumptions(self) -> tuple[str, ...]:
+        """The versions that count as changing a predicate's matches because no read states a bit.
+
+        >>> History.parse("r1(P: x0*) w2(x2) c1 c2").assumptions()
+        ('x2 changes what matches P',)
+        """
+        bits = self.matches()
+        readers: dict[str, set[int]] = {}
+        for transaction, read in self.predicate_reads():
+            readers.setdefault(read.predicate, set()).add(transaction.number)
+        objects = {(predicate, version.object) for predicate, version in bits}
+        return tuple(
+            f"{version} changes what matches {predicate}"
+            for predicate, numbers in sorted(readers.items())
+            for transaction in self.transactions
+            for version in transaction.writes
+            if (predicate, version.object) in objects
+            and (predicate, version) not in bits
+            and numbers != {transaction.number}
+        )
+
+    def matches(self) -> dict[tuple[str, Version], bool]:
+        """The stated match bits of all predicates."""
+        return {
+            (read.predicate, match.version): match.matches
+            for _, read in self.predicate_reads()
+            for match in (*read.seen, *read.others)
+        }
+
+    def predicate_reads(self) -> Iterator[tuple[Transaction, PredicateRead]]:
+        """Every read by predicate with its transaction, in order."""
+        for transaction in self.transactions:
+            for operation in transaction.operations:
+                if isinstance(operation, PredicateRead):
+                    yield transaction, operation
+
+
+def _strings(table: Mapping[str, object], key: str) -> list[str]:
+    value = table.get(key, [])
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+        raise HistoryError(f"{key} is {value!r}; a list of texts is wanted")
+    return list(value)
+
+
+def _sessions(texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(read_transaction_name(name, "sessions") for name in text.split()) for text in texts
+    )

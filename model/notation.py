@@ -1,0 +1,183 @@
+"""Adya's notation of histories, read: ``r(x0) w(y1)`` and, on one line, ``r1(x0) w1(x1) c1``."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import HistoryError
+from isolitmus.model.operations import (
+    ItemRead,
+    Match,
+    Operation,
+    PredicateRead,
+    Transaction,
+    Version,
+    Write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.model.operations import Status
+
+__all__ = ["read_linear", "read_operations", "read_order", "read_transaction_name"]
+
+STEP = re.compile(
+    r"(?P<kind>[rw])(?P<by>\d*)\((?P<inside>[^()]*)\)|(?P<end>[ca])(?P<who>\d+)|\[(?P<order>[^][]*)\]"
+)
+VERSION = re.compile(r"([A-Za-z_]+)(\d+)")
+NAME = re.compile(r"T([1-9]\d*)")
+PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
+USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
+USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), c1, a1 or an order such as [x0 < x1]"
+
+
+def read_operations(text: str, where: str) -> tuple[Operation, ...]:
+    """The operations of one transaction; ``where`` begins the message of a HistoryError.
+
+    >>> [str(operation) for operation in read_operations("r(x0) r(P: x0*,y0) w(y1)", "T1")]
+    ['r(x0)', 'r(P: x0*, y0)', 'w(y1)']
+    """
+    operations: list[Operation] = []
+    for step in _steps(text, where, USE):
+        if step["kind"] is None or step["by"]:
+            raise _error(text, where, step.start(), f"'{step[0]}' is no operation; {USE}")
+        operations.append(_operation(step, text, where))
+    return tuple(operations)
+
+
+def read_linear(text: str) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...]]:
+    """The transactions of a history on one line, by number, and its observed version order.
+
+    A transaction that neither commits nor aborts is unknown, unless none of them does: then all
+    committed. A version must be written before another transaction reads it.
+    """
+    operations: dict[int, list[Operation]] = {}
+    ends: dict[int, Status] = {}
+    order: list[tuple[Version, Version]] = []
+    written: set[Version] = set()
+    where = "history"
+    for step in _steps(text, where, USE_LINEAR):
+        if step["order"] is not None:
+            order += [pair for part in step["order"].split(",") for pair in read_order(part)]
+            continue
+        number = int(step["by"] or step["who"] or 0)
+        if not number:
+            problem = "T0 is what was there before the history" if step["by"] else USE_LINEAR
+            raise _error(text, where, step.start(), f"'{step[0]}' has no transaction; {problem}")
+        if number in ends:
+            problem = f"'{step[0]}' comes after T{number} has ended"
+            raise _error(text, where, step.start(), problem)
+        if step["end"]:
+            operations.setdefault(number, [])
+            ends[number] = "committed" if step["end"] == "c" else "aborted"
+            continue
+        operation = _operation(step, text, where)
+        operations.setdefault(number, []).append(operation)
+        if isinstance(operation, Write):
+            written.add(operation.version)
+        for version in _read_versions(operation):
+            if version.writer not in {0, number} and version not in written:
+                problem = f"'{step[0]}' reads {version} before w{version.writer}({version})"
+                raise _error(text, where, step.start(), problem)
+    default: Status = "unknown" if ends else "committed"
+    transactions = tuple(
+        Transaction(number, tuple(done), ends.get(number, default))
+        for number, done in sorted(operations.items())
+    )
+    return transactions, tuple(order)
+
+
+def read_order(text: str) -> list[tuple[Version, Version]]:
+    """The neighbours in a chain of versions.
+
+    >>> [(str(a), str(b)) for a, b in read_order("x0 < x2 < x1")]
+    [('x0', 'x2'), ('x2', 'x1')]
+    """
+    words = [word.strip() for word in re.split("<<|<|≪", text)]
+    found = [VERSION.fullmatch(word) for word in words]
+    versions = [Version(match[1], int(match[2])) for match in found if match]
+    if len(versions) < len(words) or len(versions) < 2:
+        raise HistoryError(f"order '{text.strip()}' is no chain of versions; write x0 < x2 < x1")
+    pairs = list(pairwise(versions))
+    for first, second in pairs:
+        if first.object != second.object:
+            raise HistoryError(
+                f"order '{text.strip()}' compares {first} with {second}: they are versions of two objects"
+            )
+    return pairs
+
+
+def read_transaction_name(name: str, where: str) -> int:
+    """The number of a transaction from its name.
+
+    >>> read_transaction_name("T12", "aborted")
+    12
+    """
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise HistoryError(f"{where}: '{name}' names no transaction; names are T1, T2, …")
+    return int(match[1])
+
+
+def _steps(text: str, where: str, use: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        step = STEP.match(text, position)
+        if step is None:
+            word = text[position:].split(maxsplit=1)[0]
+            raise _error(text, where, position, f"'{word}' is no operation; {use}")
+        yield step
+        position = step.end()
+
+
+def _operation(step: re.Match[str], text: str, where: str) -> Operation:
+    inside, place = step["inside"], step.start("inside")
+    if step["kind"] == "w":
+        return Write(_version(inside, text, where, place))
+    if ":" not in inside:
+        return ItemRead(_version(inside, text, where, place))
+    match = PREDICATE.fullmatch(inside)
+    if match is None:
+        raise _error(text, where, place, f"'{inside}' is no predicate read; write P: x0*, y0 | x1")
+    seen = _matches(match[2], text, where, place + match.start(2))
+    others = _matches(match[3] or "", text, where, place + match.start(3))
+    return PredicateRead(match[1], seen, others)
+
+
+def _matches(listed: str, text: str, where: str, place: int) -> tuple[Match, ...]:
+    found: list[Match] = []
+    if listed.strip():
+        for part in listed.split(","):
+            word = part.strip()
+            version = _version(word.removesuffix("*"), text, where, place)
+            found.append(Match(version, word.endswith("*")))
+            place += len(part) + 1
+    return tuple(found)
+
+
+def _version(word: str, text: str, where: str, place: int) -> Version:
+    match = VERSION.fullmatch(word.strip())
+    if match is None:
+        problem = f"'{word.strip()}' is no version; write an object and a transaction's number, x0"
+        raise _error(text, where, place, problem)
+    return Version(match[1], int(match[2]))
+
+
+def _read_versions(operation: Operation) -> list[Version]:
+    match operation:
+        case ItemRead(version):
+            return [version]
+        case PredicateRead(_, seen):
+            return [match.version for match in seen]
+        case Write():
+            return []
+
+
+def _error(text: str, where: str, position: int, problem: str) -> HistoryError:
+    return HistoryError(f"{where}, column {position + 1}: {problem}\n  {text}\n  {' ' * position}^")

@@ -1,0 +1,117 @@
+"""What the transactions of a history did: reads of items, reads by predicate, writes.
+
+A version is called by its object and the number of the transaction that wrote it: ``x2`` is what T2
+left of x, ``x0`` what was there before the history. The notation is Adya's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "INITIAL",
+    "ItemRead",
+    "Match",
+    "Operation",
+    "PredicateRead",
+    "Status",
+    "Transaction",
+    "Version",
+    "Write",
+]
+
+INITIAL = 0
+"""The number of the transaction that wrote what was there before the history; it is no node."""
+
+Status = Literal["committed", "aborted", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """What a transaction left of an object.
+
+    >>> print(Version("x", 2))
+    x2
+    """
+
+    object: str
+    writer: int
+
+    def __str__(self) -> str:
+        return f"{self.object}{self.writer}"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether a version matches a predicate; one that does has a star."""
+
+    version: Version
+    matches: bool
+
+    def __str__(self) -> str:
+        return f"{self.version}{'*' if self.matches else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRead:
+    """``r(x0)``: this version was read."""
+
+    version: Version
+
+    def __str__(self) -> str:
+        return f"r({self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateRead:
+    """``r(P: x0*, y0 | z3*)``: x0 and y0 were there, of which x0 matched P.
+
+    ``seen`` is the version set. ``others``, after the bar, are versions that were not there and of
+    which it is stated whether they match. An object that is named in some read of P but not in the
+    version set of this one was seen in its initial version. An initial version that no read of P
+    names was not born yet and matches nothing (Adya lists visible versions only).
+    """
+
+    predicate: str
+    seen: tuple[Match, ...]
+    others: tuple[Match, ...] = ()
+
+    def __str__(self) -> str:
+        seen = ", ".join(map(str, self.seen))
+        others = f" | {', '.join(map(str, self.others))}" if self.others else ""
+        return f"r({self.predicate}: {seen}{others})"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """``w(x2)``: this version was written."""
+
+    version: Version
+
+    def __str__(self) -> str:
+        return f"w({self.version})"
+
+
+Operation = ItemRead | PredicateRead | Write
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction: its number, what it did in order, and how it ended as far as anyone knows."""
+
+    number: int
+    operations: tuple[Operation, ...]
+    status: Status = "committed"
+
+    @property
+    def name(self) -> str:
+        return f"T{self.number}"
+
+    @property
+    def writes(self) -> tuple[Version, ...]:
+        """The versions that it wrote, in order."""
+        return tuple(op.version for op in self.operations if isinstance(op, Write))
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.operations))

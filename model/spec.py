@@ -1,0 +1,231 @@
+"""The syntax tree of specs, and the fold that gives it meaning over an algebra.
+
+A spec is axioms over named relations. The tree knows no engine: a *reading* (over bitsets, over
+SMT terms) is an ``Algebra``, and ``fold`` walks the tree once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+__all__ = [
+    "Algebra",
+    "Axiom",
+    "Binary",
+    "Binder",
+    "Bracket",
+    "Expr",
+    "Fold",
+    "Label",
+    "Name",
+    "Spec",
+    "Unary",
+]
+
+BinaryOp = Literal["|", ";", "\\", "&"]
+UnaryOp = Literal["+", "*", "?", "^-1", "~"]
+Kind = Literal["relation", "set"]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A base relation or set, or one that a ``let`` defined; capitals are sets."""
+
+    name: str
+
+    @property
+    def kind(self) -> Kind:
+        return "set" if self.name[0].isupper() else "relation"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    r"""``a | b``, ``a & b``, ``a \\ b`` on relations or on sets; ``a ; b`` on relations."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return self.left.kind
+
+    def __str__(self) -> str:
+        return f"({self.left} {self.op} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``r+``, ``r*``, ``r?``, ``r^-1`` on relations; ``~S``, the complement, on sets."""
+
+    op: UnaryOp
+    operand: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return self.operand.kind
+
+    def __str__(self) -> str:
+        return f"~{self.operand}" if self.op == "~" else f"{self.operand}{self.op}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """``[S]``: the identity on a set, a relation."""
+
+    operand: Expr
+
+    @property
+    def kind(self) -> Kind:
+        return "relation"
+
+    def __str__(self) -> str:
+        return f"[{self.operand}]"
+
+
+Expr = Name | Binary | Unary | Bracket
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """``acyclic r as name``, ``irreflexive r as name`` or ``empty r as name``."""
+
+    test: Literal["acyclic", "irreflexive", "empty"]
+    expr: Expr
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.test} {self.expr} as {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """``with ww from versions``: some version order, where the history does not observe it."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """``show S as name``: what a run reports of the transactions in S (herd's ``show``)."""
+
+    expr: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A level or a protocol: one cited text.
+
+    ``definitions`` are the ``let``s in order (with those of included files first); ``needs`` are the
+    base names that the axioms and labels use once every definition is unfolded.
+    """
+
+    name: str
+    title: str
+    source: str
+    text: str
+    axioms: tuple[Axiom, ...]
+    definitions: Mapping[str, Expr]
+    binders: tuple[Binder, ...] = ()
+    labels: tuple[Label, ...] = ()
+    needs: frozenset[str] = frozenset()
+    path: Path | None = None
+
+
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Algebra(Protocol[R, S]):
+    """What a reading must give: values R for relations and S for sets, and the operators on them."""
+
+    def relation(self, name: str) -> R: ...
+    def members(self, name: str) -> S: ...
+    def union(self, a: R, b: R) -> R: ...
+    def intersection(self, a: R, b: R) -> R: ...
+    def difference(self, a: R, b: R) -> R: ...
+    def compose(self, a: R, b: R) -> R: ...
+    def plus(self, a: R) -> R: ...
+    def reflexive(self, a: R) -> R: ...
+    def inverse(self, a: R) -> R: ...
+    def identity(self, on: S) -> R: ...
+    def set_union(self, a: S, b: S) -> S: ...
+    def set_intersection(self, a: S, b: S) -> S: ...
+    def set_difference(self, a: S, b: S) -> S: ...
+    def complement(self, a: S) -> S: ...
+
+
+class Fold(Generic[R, S]):
+    """The meaning of expressions over one algebra; each definition is evaluated once.
+
+    ``r*`` is ``(r+)?``, so an algebra needs no third closure.
+    """
+
+    def __init__(self, algebra: Algebra[R, S], definitions: Mapping[str, Expr]) -> None:
+        self._algebra = algebra
+        self._definitions = definitions
+        self._relations: dict[str, R] = {}
+        self._sets: dict[str, S] = {}
+
+    def relation(self, expr: Expr) -> R:
+        """The relation that the expression denotes."""
+        a = self._algebra
+        match expr:
+            case Name(name):
+                return self._named(name, self._relations, self.relation, a.relation)
+            case Bracket(operand):
+                return a.identity(self.members(operand))
+            case Binary("|", left, right):
+                return a.union(self.relation(left), self.relation(right))
+            case Binary("&", left, right):
+                return a.intersection(self.relation(left), self.relation(right))
+            case Binary("\\", left, right):
+                return a.difference(self.relation(left), self.relation(right))
+            case Binary(";", left, right):
+                return a.compose(self.relation(left), self.relation(right))
+            case Unary("+", operand):
+                return a.plus(self.relation(operand))
+            case Unary("*", operand):
+                return a.reflexive(a.plus(self.relation(operand)))
+            case Unary("?", operand):
+                return a.reflexive(self.relation(operand))
+            case Unary("^-1", operand):
+                return a.inverse(self.relation(operand))
+        raise AssertionError(f"the reader lets no {expr} through as a relation")
+
+    def members(self, expr: Expr) -> S:
+        """The set that the expression denotes."""
+        a = self._algebra
+        match expr:
+            case Name(name):
+                return self._named(name, self._sets, self.members, a.members)
+            case Binary("|", left, right):
+                return a.set_union(self.members(left), self.members(right))
+            case Binary("&", left, right):
+                return a.set_intersection(self.members(left), self.members(right))
+            case Binary("\\", left, right):
+                return a.set_difference(self.members(left), self.members(right))
+            case Unary("~", operand):
+                return a.complement(self.members(operand))
+        raise AssertionError(f"the reader lets no {expr} through as a set")
+
+    def _named(
+        self, name: str, seen: dict[str, V], fold: Callable[[Expr], V], base: Callable[[str], V]
+    ) -> V:
+        if name not in seen:
+            definition = self._definitions.get(name)
+            seen[name] = base(name) if definition is None else fold(definition)
+        return seen[name]
+
+
+V = TypeVar("V")

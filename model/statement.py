@@ -1,0 +1,132 @@
+"""Statements: a small tree for each kind of SQL that a transaction may run.
+
+A tree is executed by the model and asked for its footprint; ``sql`` is the author's text, which
+engines receive unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from isolitmus.model.expression import Expr
+
+__all__ = [
+    "Branch",
+    "Delete",
+    "Insert",
+    "MatchedClause",
+    "Merge",
+    "NotMatchedClause",
+    "Optimize",
+    "Query",
+    "Read",
+    "Select",
+    "Statement",
+    "Update",
+    "Values",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """``VALUES (…), (…)`` or ``SELECT`` without FROM: rows of constant expressions."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates."""
+
+    table: str
+    items: tuple[Expr, ...]
+    where: Expr | None
+    grouped: bool
+
+
+Branch = Values | Select
+Query = tuple[Branch, ...]
+"""The branches of a UNION ALL; one branch is a plain query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table.
+
+    ``types`` of the query are stored into the table's columns by Spark's ANSI store assignment.
+    """
+
+    sql: str
+    target: str
+    query: Query
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """``DELETE FROM target WHERE where``."""
+
+    sql: str
+    target: str
+    where: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``UPDATE target SET column = value … WHERE where``; sets are (column index, value)."""
+
+    sql: str
+    target: str
+    sets: tuple[tuple[int, Expr], ...]
+    where: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedClause:
+    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete."""
+
+    action: Literal["update", "delete"]
+    condition: Expr | None
+    sets: tuple[tuple[int, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotMatchedClause:
+    """``WHEN NOT MATCHED [AND condition] THEN INSERT …``; one value for each target column."""
+
+    condition: Expr | None
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """``MERGE INTO target USING source ON on WHEN …``; in expressions side 0 is the target, 1 the source."""
+
+    sql: str
+    target: str
+    source: Query
+    on: Expr
+    matched: tuple[MatchedClause, ...]
+    not_matched: tuple[NotMatchedClause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row."""
+
+    sql: str
+    target: str
+    where: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A query that only reads."""
+
+    sql: str
+    query: Query
+
+
+Statement = Insert | Delete | Update | Merge | Optimize | Read

@@ -1,0 +1,74 @@
+"""The state of tables: rows with hidden identities, in files, in partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.model.values import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from isolitmus.model.values import Row, Rows, Value
+
+__all__ = ["File", "Stats", "TableRow", "TableState"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One version of one row: ``id`` is the row's identity over all time, ``writer`` the transaction
+    that installed this version (``""`` for those that were there before the schedule).
+    """
+
+    id: str
+    writer: str
+    values: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What Delta records of a column in a file: least and greatest value (None: no value), NULLs."""
+
+    least: Value
+    greatest: Value
+    nulls: int
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A data file: its path, the values of the partition columns, its rows, statistics by column."""
+
+    path: str
+    partition: Row
+    rows: tuple[TableRow, ...]
+    stats: tuple[Stats, ...]
+
+    @classmethod
+    def of(cls, path: str, partition: Row, rows: tuple[TableRow, ...]) -> File:
+        """The file with its statistics computed from its rows (at least one)."""
+        columns = zip(*(row.values for row in rows), strict=True)
+        return cls(path, partition, rows, tuple(_stats(column) for column in columns))
+
+
+def _stats(column: tuple[Value, ...]) -> Stats:
+    values = [v for v in column if v is not None]
+    nulls = len(column) - len(values)
+    if not values:
+        return Stats(None, None, nulls)
+    return Stats(min(values), max(values), nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The live files of one table, in the order in which they were added."""
+
+    files: tuple[File, ...] = ()
+
+    def rows(self) -> Rows:
+        """The contents as a sorted bag."""
+        return sort_rows(row.values for file in self.files for row in file.rows)
+
+    def replay(self, removes: frozenset[str], adds: Iterable[File]) -> TableState:
+        """The state after a commit, as the log replays: files removed by path, then files added."""
+        return TableState((*(f for f in self.files if f.path not in removes), *adds))

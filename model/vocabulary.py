@@ -1,0 +1,44 @@
+"""The base names that a spec may use, and what each means: the vocabulary that frames speak.
+
+Lower case are relations, capitals are sets of nodes. A frame has some of these names, never all; a
+spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BASE", "BINDERS", "RELATIONS", "SETS"]
+
+RELATIONS = {
+    "so": "session order between transactions",
+    "wr": "the second transaction read what the first wrote, item or predicate (Adya)",
+    "ww": "the second transaction wrote the version after the first one's (Adya)",
+    "rw": "the second transaction overwrote what the first read, item or predicate (Adya)",
+    "rf": "from a transaction to a read that took its value from it",
+    "po": "the order of operations inside one transaction",
+    "in": "from a read to the transaction that it is in",
+    "rival": "from another transaction that writes what a read read, to the read",
+    "co": "a total order of the transactions that nobody observed (bound by a binder)",
+    "log": "the order of the table's versions",
+    "vis": "the first committed at or before the version that the second read",
+    "unseen": "the first committed after the version that the second read, and before the second",
+    "adds-meets-reads": "a file that the first added could hold what the second read",
+    "removes-meets-reads": "the first removed a file that the second read",
+    "removes-meets-removes": "both removed one file",
+}
+
+SETS = {
+    "Writer": "transactions that wrote, or were recorded as if they had",
+    "Reader": "transactions that only read",
+    "Aborted": "transactions that did not commit",
+    "Blind": "commits that say of themselves that they read nothing and only added files",
+    "NoData": "transactions without a file action that changes data, also those without any",
+    "ChangesData": "transactions whose operation may change data (all DML; not OPTIMIZE)",
+    "Empty": "transactions with nothing to record: no action at all",
+    "Meta": "transactions that change the table's metadata",
+    "Checked": "commits that were checked against the commits that they had not seen",
+}
+
+BASE = frozenset(RELATIONS) | frozenset(SETS)
+
+BINDERS = {"versions": "ww", "linearisations": "co"}
+"""``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each binds."""

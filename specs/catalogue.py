@@ -1,0 +1,164 @@
+"""The catalogue: names to the specs that they stand for, inside the package and outside.
+
+A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``, called by its file name;
+nothing else registers it. A path to a ``.cat`` file works wherever a name does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.errors import LitmusError, SpecError, UnknownName, near
+from isolitmus.specs.cat import read
+
+if TYPE_CHECKING:
+    from isolitmus.model.errors import IsolitmusError
+    from isolitmus.model.litmus import HistoryTest, Litmus
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = [
+    "level",
+    "levels",
+    "litmus",
+    "litmus_files",
+    "litmus_tests",
+    "protocol",
+    "protocols",
+    "scope",
+    "scopes",
+    "spec",
+]
+
+HOME = Path(__file__).parent
+Folder = Literal["levels", "protocols"]
+
+
+def levels() -> list[str]:
+    """The names of the levels in the package, sorted.
+
+    >>> "write-serializable" in levels()
+    True
+    """
+    return _names("levels")
+
+
+def protocols() -> list[str]:
+    """The names of the protocols in the package, sorted.
+
+    >>> protocols()[0]
+    'delta-serializable'
+    """
+    return _names("protocols")
+
+
+def level(name: str) -> Spec:
+    """The level with this name, or the spec in the ``.cat`` file with this path.
+
+    Raises UnknownName with the nearest name, SpecError for a file that does not read.
+
+    >>> level("write-serializable").axioms[-1].name
+    'order-of-writers'
+    """
+    return _find(name, "level", ("levels",))
+
+
+def protocol(name: str) -> Spec:
+    """The protocol with this name, or the spec in the ``.cat`` file with this path.
+
+    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][0]
+    'ConcurrentAppendException'
+    """
+    return _find(name, "protocol", ("protocols",))
+
+
+def spec(name: str) -> Spec:
+    """The level or protocol with this name, or the spec in the ``.cat`` file with this path.
+
+    >>> spec("serialisable")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no level or protocol 'serialisable'; did you mean 'serializable'?
+    """
+    return _find(name, "level or protocol", ("levels", "protocols"))
+
+
+def litmus_tests() -> list[str]:
+    """The names of the litmus tests in the package, sorted."""
+    return [path.stem for path in sorted((HOME / "litmus").rglob("*.toml"))]
+
+
+def litmus_files(name: str) -> list[Path]:
+    """The litmus files that a name, a file or a folder stands for.
+
+    >>> [path.name for path in litmus_files("reorder")]
+    ['reorder.toml']
+    """
+    path = Path(name)
+    if path.is_dir():
+        found = sorted(path.rglob("*.toml"))
+        if not found:
+            raise UnknownName(f"folder '{name}' has no litmus test (.toml) in it")
+        return found
+    if name.endswith(".toml"):
+        return [path]
+    shipped = {path.stem: path for path in (HOME / "litmus").rglob("*.toml")}
+    if name not in shipped:
+        raise UnknownName(f"no litmus test '{name}'{near(name, shipped)}")
+    return [shipped[name]]
+
+
+def litmus(name: str) -> Litmus | HistoryTest:
+    """The litmus test with this name, or in the ``.toml`` file with this path."""
+    from isolitmus.specs.litmus_file import read_litmus
+
+    path = litmus_files(name)[0]
+    return read_litmus(_text(path, LitmusError), path.stem, path)
+
+
+def scopes() -> list[str]:
+    """The names of the scopes in the package, sorted."""
+    return [path.stem for path in sorted((HOME / "scopes").glob("*.toml"))]
+
+
+def scope(name: str) -> Scope:
+    """The scope with this name, or in the ``.toml`` file with this path."""
+    from isolitmus.specs.scope_file import read_scope
+
+    path = Path(name) if name.endswith(".toml") else HOME / "scopes" / f"{name}.toml"
+    if path.parent == HOME / "scopes" and path.stem not in scopes():
+        raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
+    return read_scope(_text(path, LitmusError), path.stem, path)
+
+
+def _text(path: Path, error: type[IsolitmusError]) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as problem:
+        raise error(f"cannot read {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise error(f"cannot read {path}: it is not UTF-8 text") from None
+
+
+def _names(folder: Folder) -> list[str]:
+    return sorted(path.stem for path in (HOME / folder).glob("*.cat"))
+
+
+def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
+    if name.endswith(".cat"):
+        return _read(Path(name))
+    for folder in folders:
+        if name in _names(folder):
+            return _read_shipped(HOME / folder / f"{name}.cat")
+    known = [known for folder in folders for known in _names(folder)]
+    raise UnknownName(f"no {what} '{name}'{near(name, known)}")
+
+
+@cache
+def _read_shipped(path: Path) -> Spec:
+    return _read(path)
+
+
+def _read(path: Path) -> Spec:
+    return read(_text(path, SpecError), path.stem, path)

@@ -1,0 +1,125 @@
+"""Write a litmus test as the text of a litmus file, so that reading it gives the test back."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from isolitmus.model.litmus import Expectation, Litmus
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.values import Rows, Value
+
+__all__ = ["litmus_text"]
+
+
+def litmus_text(test: Litmus) -> str:
+    """The file: title, schedule, tables, transactions, expectations, in that order.
+
+    >>> from isolitmus.specs import litmus
+    >>> from isolitmus.specs.litmus_file import read_litmus
+    >>> test = litmus("reorder")
+    >>> read_litmus(litmus_text(test), "reorder").transactions == test.transactions
+    True
+    """
+    return "\n".join(_lines(test)) + "\n"
+
+
+def _lines(test: Litmus) -> Iterator[str]:
+    yield f"title    = {_text(test.title)}"
+    if test.source:
+        yield f"source   = {_text(test.source)}"
+    if test.tags:
+        yield f"tags     = {_list(map(_text, test.tags))}"
+    yield f"schedule = {_text(str(test.schedule))}"
+    for name, schema in test.tables.items():
+        yield ""
+        yield "[table]" if list(test.tables) == ["t"] else f"[tables.{name}]"
+        init = [s.sql for s in test.init if getattr(s, "target", None) == name]
+        yield from _table(schema, init)
+    yield ""
+    yield "[transactions]"
+    width = max(map(len, test.transactions))
+    for name, statement in test.transactions.items():
+        yield f"{name:<{width}} = {_text(statement.sql)}"
+    for who, expect in test.expect.items():
+        yield ""
+        yield f"[expect.{who if _bare(who) else _text(who)}]"
+        yield from _expectation(expect)
+
+
+def _table(schema: Schema, init: list[str]) -> Iterator[str]:
+    yield f"columns        = {_text(schema.ddl())}"
+    if schema.partitioned_by:
+        yield f"partitioned_by = {_list(map(_text, schema.partitioned_by))}"
+    if schema.properties:
+        pairs = {_text(k): _text(v) for k, v in schema.properties.items()}
+        yield f"properties     = {_inline(pairs)}"
+    if schema.rows_per_file is not None:
+        yield f"rows_per_file  = {schema.rows_per_file}"
+    if init:
+        yield f"init           = {_list(map(_text, init))}"
+
+
+def _expectation(expect: Expectation) -> Iterator[str]:
+    if expect.outcome:
+        outcome = {
+            name: _text(options[0]) if len(options) == 1 else _list(map(_text, options))
+            for name, options in expect.outcome.items()
+        }
+        yield f"outcome  = {_inline(outcome)}"
+    if expect.error_class:
+        yield f"error_class = {_inline({n: _text(c) for n, c in expect.error_class.items()})}"
+    if expect.log:
+        log = {n: _inline({k: _value(v) for k, v in e.items()}) for n, e in expect.log.items()}
+        yield f"log      = {_inline(log)}"
+    if expect.reads:
+        yield f"reads    = {_inline(_contents(expect.reads))}"
+    if expect.tables:
+        yield f"tables   = {_inline(_contents(expect.tables))}"
+    if expect.versions:
+        versions = {str(k): _inline(_contents(tables)) for k, tables in expect.versions.items()}
+        yield f"versions = {_inline(versions)}"
+    if expect.serial is not None:
+        yield f"serial   = {_list(map(_text, expect.serial))}"
+    for key, names in (("holds", expect.holds), ("fails", expect.fails)):
+        if names:
+            yield f"{key:<8} = {_list(map(_text, names))}"
+
+
+def _contents(tables: Mapping[str, Rows]) -> dict[str, str]:
+    return {name: _list(_list(map(_value, row)) for row in rows) for name, rows in tables.items()}
+
+
+def _value(value: Value) -> str:
+    match value:
+        case None:
+            return "{ null = true }"
+        case bool():
+            return "true" if value else "false"
+        case date():
+            return value.isoformat()
+        case int():
+            return str(value)
+        case str():
+            return _text(value)
+
+
+def _text(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _list(parts: Iterable[str]) -> str:
+    return f"[{', '.join(parts)}]"
+
+
+def _inline(table: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{k} = {v}' for k, v in table.items())} }}"
+
+
+def _bare(key: str) -> bool:
+    return bool(key) and key.replace("-", "").replace("_", "").isalnum() and key.isascii()

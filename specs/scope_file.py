@@ -1,0 +1,83 @@
+"""Read scope files (TOML): the table of a litmus file and a ``[scope]`` of what may vary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.scope import FRESH, Scope, fresh
+from isolitmus.model.statement import Read
+from isolitmus.specs.litmus_file import FileReader, read_toml
+from isolitmus.specs.sql import read_statement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["LARGEST", "read_scope"]
+
+LARGEST = 8
+"""The most transactions that a scope may ask for."""
+
+
+def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
+    """The scope that a file holds; LitmusError says what is wrong with it.
+
+    >>> from isolitmus.specs import scope
+    >>> len(scope("table").inits)
+    1
+    """
+    label = path.name if path is not None else f"{name}.toml"
+    document = read_toml(text, label)
+    reader = FileReader(label)
+    reader.keys(document, "", ("title", "source", "tags", "table", "tables", "scope"))
+    schemas, inits = reader.tables(document)
+    title = reader.get(document, "", "title", str)
+    inner = reader.get(document, "", "scope", dict)
+    known = ("transactions", "statements", "readers", "protocols", "levels", "noops")
+    reader.keys(inner, "scope", known)
+    sizes = inner.get("transactions")
+    sizes = sizes if isinstance(sizes, list) else [sizes]
+    if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
+        reader.refuse(
+            f"scope.transactions is {inner.get('transactions')!r}; a whole number from 1 to"
+            f" {LARGEST}, or a list of them, is wanted"
+        )
+    texts = reader.strings(inner, "scope", "statements")
+    if not texts:
+        reader.refuse("scope.statements is empty")
+    statements = tuple(
+        tuple(
+            read_statement(
+                sql.replace(FRESH, str(fresh(position))), schemas, f"{label}, scope.statements"
+            )
+            for position in range(1, max(sizes) + 1)
+        )
+        for sql in texts
+    )
+    reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
+    if reading is not None:
+        reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
+    readers = tuple(
+        read_statement(sql, schemas, f"{label}, scope.readers")
+        for sql in reader.strings(inner, "scope", "readers")
+    )
+    writing = next((s.sql for s in readers if not isinstance(s, Read)), None)
+    if writing is not None:
+        reader.refuse(f"scope.readers holds a statement that writes, '{writing}'")
+    noops = reader.get(inner, "scope", "noops", str, "skip")
+    if noops not in ("skip", "keep"):
+        reader.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
+    return Scope(
+        name,
+        title,
+        reader.get(document, "", "source", str, ""),
+        schemas,
+        inits,
+        statements,
+        readers,
+        tuple(sorted(set(sizes))),
+        noops,
+        reader.strings(inner, "scope", "protocols"),
+        reader.strings(inner, "scope", "levels"),
+        text,
+        path,
+    )

@@ -1,0 +1,266 @@
+"""Read a sqlglot expression into the model's own tree, columns resolved and types checked.
+
+White-listed: a node, or an argument of a node, that is not handled here is refused with its place
+in the author's text. There are no implicit casts but INT to BIGINT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Literal, NoReturn, get_args
+
+from sqlglot import expressions as exp
+
+from isolitmus.model import expression as ex
+from isolitmus.model.errors import SqlError, excerpt, near
+from isolitmus.model.expression import RANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.schema import Column, Type
+
+__all__ = ["Place", "Scope", "Side", "only", "read_expression"]
+
+INTEGERS = ("INT", "BIGINT")
+COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: Mapping[type[exp.Expr], ex.ArithmeticOp] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+Context = Literal["row", "aggregate", "constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The author's text, and what to call it in a message (``reorder.toml, transaction delete``)."""
+
+    text: str
+    label: str
+
+    def refuse(self, node: exp.Expr | None, problem: str) -> NoReturn:
+        """Raise a SqlError that points at the node."""
+        start = min(
+            (n.meta["start"] for n in node.walk() if "start" in n.meta) if node is not None else (),
+            default=0,
+        )
+        line = self.text.count("\n", 0, start) + 1
+        column = start - (self.text.rfind("\n", 0, start) + 1) + 1
+        raise SqlError(f"{self.label}:{line}:{column}: {problem}{excerpt(self.text, line, column)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One table (or MERGE source) in scope, under the name that qualifies its columns."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a column name may mean: the sides in order; side 0 is the target or the only table."""
+
+    place: Place
+    sides: tuple[Side | None, ...]
+
+    def resolve(self, node: exp.Column) -> ex.ColumnRef:
+        """The column that a name denotes; refused if there is none, or more than one."""
+        if node.args.get("db") or node.args.get("catalog"):
+            self.place.refuse(node, f"column '{node.sql()}' is qualified too far; use table.column")
+        name, qualifier = node.name, node.table
+        found = [
+            ex.ColumnRef(s, i, name, column.type)
+            for s, side in enumerate(self.sides)
+            if side is not None and (not qualifier or side.name.lower() == qualifier.lower())
+            for i, column in enumerate(side.columns)
+            if column.name.lower() == name.lower()
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = " or ".join(f"{s.name}.{name}" for s in self.sides if s is not None)
+            self.place.refuse(node, f"column '{name}' is ambiguous; write {names}")
+        known = [c.name for s in self.sides if s is not None for c in s.columns]
+        self.place.refuse(node, f"no column '{node.sql()}' here{near(name, known)}")
+
+
+def only(place: Place, node: exp.Expr, *handled: str) -> None:
+    """Refuse a node that carries an argument which is not handled."""
+    for key, value in node.args.items():
+        if value and key not in handled:
+            shown = value[0] if isinstance(value, list) else value
+            place.refuse(
+                shown if isinstance(shown, exp.Expr) else node,
+                f"'{key.rstrip('_').replace('_', ' ').upper()}' is outside the SQL that isolitmus models",
+            )
+
+
+def read_expression(
+    scope: Scope, node: exp.Expr, context: Context = "row", null: Type = "INT"
+) -> ex.Expr:
+    """The expression of a row, of a group (aggregates allowed) or of nothing (constants only).
+
+    ``null`` is the type that a bare NULL takes here. SqlError with the place for all else.
+    """
+    return _Reader(scope, context).read(node, null)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    scope: Scope
+    context: Context
+
+    def read(self, node: exp.Expr, null: Type = "INT") -> ex.Expr:
+        place = self.scope.place
+        if type(node) in COMPARISONS:
+            return self._compare(node)
+        if type(node) in ARITHMETIC:
+            return self._arithmetic(node)
+        if type(node) in AGGREGATES:
+            return self._aggregate(node)
+        match node:
+            case exp.Paren():
+                only(place, node, "this")
+                return self.read(node.this, null)
+            case exp.Null():
+                return ex.Const(None, null)
+            case exp.Boolean():
+                return ex.Const(bool(node.this), "BOOLEAN")
+            case exp.Literal() | exp.Neg(this=exp.Literal()):
+                return self._literal(node)
+            case exp.Cast():
+                return self._date(node)
+            case exp.Column():
+                if self.context == "constant":
+                    place.refuse(node, f"column '{node.sql()}' stands where only constants can")
+                if self.context == "aggregate":
+                    place.refuse(node, f"column '{node.sql()}' stands outside an aggregate")
+                return self.scope.resolve(node)
+            case exp.Neg():
+                operand = self._integer(node.this)
+                return ex.Negate(operand, operand.type)
+            case exp.And() | exp.Or():
+                only(place, node, "this", "expression")
+                build = ex.And if isinstance(node, exp.And) else ex.Or
+                return build(self._boolean(node.this), self._boolean(node.expression))
+            case exp.Not(this=exp.Is(this=subject, expression=exp.Null())):
+                return ex.Not(ex.IsNull(self._column(subject)))
+            case exp.Not():
+                return ex.Not(self._boolean(node.this))
+            case exp.Is(this=subject, expression=exp.Null()):
+                return ex.IsNull(self._column(subject))
+            case exp.In():
+                return self._in(node)
+        place.refuse(node, f"'{node.sql('databricks')}' is outside the SQL that isolitmus models")
+
+    def _literal(self, node: exp.Expr) -> ex.Const:
+        digits = node.this if isinstance(node, exp.Neg) else node
+        if digits.is_string:
+            if node is not digits:
+                self.scope.place.refuse(node, "a string has no sign")
+            return ex.Const(digits.this, "STRING")
+        if not digits.this.isdigit():
+            self.scope.place.refuse(
+                node, f"number '{digits.this}' is not an integer; the types are INT and BIGINT"
+            )
+        value = int(digits.this) * (1 if node is digits else -1)
+        for type_ in get_args(Literal["INT", "BIGINT"]):
+            if RANGES[type_][0] <= value <= RANGES[type_][1]:
+                return ex.Const(value, type_)
+        self.scope.place.refuse(node, f"{value} does not fit into BIGINT")
+
+    def _date(self, node: exp.Cast) -> ex.Const:
+        source = node.this
+        if not (node.to.is_type("date") and isinstance(source, exp.Literal) and source.is_string):
+            self.scope.place.refuse(
+                node, "a CAST is outside the SQL that isolitmus models; of types, DATE '…' is read"
+            )
+        try:
+            return ex.Const(date.fromisoformat(source.this), "DATE")
+        except ValueError:
+            self.scope.place.refuse(node, f"'{source.this}' is no date; write DATE 'YYYY-MM-DD'")
+
+    def _typed(self, node: exp.Expr, types: tuple[str, ...], what: str) -> ex.Expr:
+        operand = self.read(node)
+        if operand.type not in types:
+            self.scope.place.refuse(
+                node, f"'{node.sql('databricks')}' is {operand.type}; {what} is wanted here"
+            )
+        return operand
+
+    def _integer(self, node: exp.Expr) -> ex.Expr:
+        return self._typed(node, INTEGERS, "INT or BIGINT")
+
+    def _boolean(self, node: exp.Expr) -> ex.Expr:
+        return self._typed(node, ("BOOLEAN",), "a condition")
+
+    def _column(self, node: exp.Expr) -> ex.Expr:
+        """IS NULL of anything but a column is skipped by other rules in Delta: not modelled."""
+        operand = self.read(node)
+        if not isinstance(operand, ex.ColumnRef):
+            self.scope.place.refuse(node, "IS NULL is modelled for a column only")
+        return operand
+
+    def _arithmetic(self, node: exp.Expr) -> ex.Expr:
+        only(self.scope.place, node, "this", "expression")
+        left, right = self._integer(node.this), self._integer(node.expression)
+        type_: Type = "BIGINT" if "BIGINT" in (left.type, right.type) else "INT"
+        return ex.Arithmetic(ARITHMETIC[type(node)], left, right, type_)
+
+    def _compare(self, node: exp.Expr) -> ex.Expr:
+        only(self.scope.place, node, "this", "expression")
+        left, right = self.read(node.this), self.read(node.expression)
+        for side, part in ((left, node.this), (right, node.expression)):
+            if side == ex.Const(None, "INT"):
+                self.scope.place.refuse(part, "a comparison with NULL is never true; use IS NULL")
+        if left == right:
+            self.scope.place.refuse(
+                node, f"'{node.sql()}' compares a thing with itself; use IS NOT NULL"
+            )
+        both_integers = left.type in INTEGERS and right.type in INTEGERS
+        if left.type != right.type and not both_integers:
+            self.scope.place.refuse(
+                node,
+                f"'{node.sql('databricks')}' compares {left.type} with {right.type};"
+                " there are no implicit casts but INT to BIGINT",
+            )
+        return ex.Compare(COMPARISONS[type(node)], left, right)
+
+    def _in(self, node: exp.In) -> ex.Expr:
+        only(self.scope.place, node, "this", "expressions")
+        operand = self.read(node.this)
+        values = [_Reader(self.scope, "constant").read(v, operand.type) for v in node.expressions]
+        for value, part in zip(values, node.expressions, strict=True):
+            if not isinstance(value, ex.Const):
+                self.scope.place.refuse(part, "IN takes literals only")
+            if value.type != operand.type and not {value.type, operand.type} <= set(INTEGERS):
+                self.scope.place.refuse(part, f"{value} is {value.type}, not {operand.type}")
+        return ex.In(operand, tuple(v.value for v in values if isinstance(v, ex.Const)))
+
+    def _aggregate(self, node: exp.Expr) -> ex.Expr:
+        place = self.scope.place
+        function = AGGREGATES[type(node)]
+        if self.context != "aggregate":
+            place.refuse(node, f"{function} stands only in the list of a SELECT")
+        only(place, node, "this", "big_int")
+        if isinstance(node.this, exp.Star) or node.this is None:
+            if function != "count":
+                place.refuse(node, f"{function} takes a column")
+            return ex.Aggregate("count", None, "BIGINT")
+        operand = _Reader(self.scope, "row").read(node.this)
+        if function == "sum" and operand.type not in INTEGERS:
+            place.refuse(node, f"sum of {operand.type} is outside the SQL that isolitmus models")
+        type_: Type = "BIGINT" if function in ("count", "sum") else operand.type
+        return ex.Aggregate(function, operand, type_)

@@ -1,0 +1,291 @@
+"""The graph reading: verdicts, witnesses that re-check, and networkx as a second opinion."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from isolitmus.checker.admission import admission
+from isolitmus.checker.graph import admits, first_conflict, judge, labels, violations
+from isolitmus.checker.monotone import monotone
+from isolitmus.model.frame import Edge, Frame
+from isolitmus.model.relation import Relation, bits
+from isolitmus.model.verdict import Allowed, Forbidden, Needs
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import levels, protocols, spec
+
+RELATIONS = ["so", "wr", "ww", "rw", "log", "vis", "unseen"]
+RELATIONS += ["adds-meets-reads", "removes-meets-reads", "removes-meets-removes"]
+SETS = ["Writer", "Aborted", "Blind", "NoData", "ChangesData", "Empty"]
+SHIPPED = levels() + protocols()
+
+
+@st.composite
+def frames(draw, least=1):
+    n = draw(st.integers(least, 5))
+    size = n * n
+
+    def matrix():
+        pairs = draw(st.integers(0, 2**size - 1)) & draw(st.integers(0, 2**size - 1))
+        return Relation(tuple(pairs >> n * i & 2**n - 1 for i in range(n)))
+
+    return Frame(
+        tuple(f"T{i + 1}" for i in range(n)),
+        {name: matrix() for name in RELATIONS},
+        {name: draw(st.integers(0, 2**n - 1)) for name in SETS},
+    )
+
+
+AXIOMS = [
+    "acyclic so | wr | ww | rw as a",
+    "acyclic (so | wr | ww) ; rw? as b",
+    "acyclic [Writer] ; (wr | ww | rw) ; [Writer] as c",
+    "irreflexive (so | wr | ww)+ ; rw as d",
+    "irreflexive (wr \\ ww) ; (rw & so^-1)? as e",
+    "empty (unseen & adds-meets-reads) ; [~NoData] as f",
+    "empty (wr^-1 ; ww) & (rw* \\ so) as g",
+    "acyclic ((wr ; rw^-1)^-1 | [Writer & ~Blind] ; ww)+ as h",
+]
+axioms = st.lists(st.sampled_from(AXIOMS), min_size=1, max_size=4, unique=True)
+
+
+def spec_of(lines):
+    return _read('"Some"\n' + "\n".join(lines))
+
+
+@cache
+def _read(text):
+    return read(text, "some")
+
+
+def has(frame, edge):
+    i, j = frame.nodes.index(edge.source), frame.nodes.index(edge.target)
+    for kind in edge.kind.split(" & "):
+        pair = (j, i) if kind.endswith("^-1") else (i, j)
+        if pair not in frame.relations[kind.removesuffix("^-1")]:
+            return False
+    return True
+
+
+@given(frames(), axioms)
+def test_a_violation_rechecks(frame, lines):
+    for violation in violations(frame, spec_of(lines)):
+        edges = violation.cycle
+        assert edges
+        if edges[0].kind.startswith(("(", "[")):  # a pair that needs no base edge
+            continue
+        assert all(has(frame, edge) for edge in edges)
+        assert all(a.target == b.source for a, b in pairwise(edges))
+        if violation.kind != "empty":
+            assert edges[-1].target == edges[0].source
+
+
+@given(frames(), axioms)
+def test_three_readings_of_one_tree_agree(frame, lines):
+    some = spec_of(lines)
+    verdict = judge(frame, some)
+    assert bool(verdict) == admits(frame, some) == admission(some)(frame)
+    assert bool(verdict) == (not violations(frame, some))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@given(frame=frames())
+def test_the_compiled_reading_of_shipped_specs(name, frame):
+    assert admission(spec(name))(frame) == admits(frame, spec(name))
+
+
+@given(frames())
+def test_a_cycle_is_shortest_and_verdicts_agree_with_networkx(frame):
+    union = nx.DiGraph()
+    union.add_nodes_from(frame.nodes)
+    for kind in ("so", "wr", "ww", "rw"):
+        pairs = frame.relations[kind].pairs()
+        union.add_edges_from((frame.nodes[i], frame.nodes[j]) for i, j in pairs)
+    verdict = judge(frame, spec_of(AXIOMS[:1]))
+    assert bool(verdict) == nx.is_directed_acyclic_graph(union)
+    if isinstance(verdict, Forbidden):
+        (violation,) = verdict.violations
+        assert len(violation.cycle) == min(map(len, nx.simple_cycles(union)))
+        nodes = [edge.source for edge in violation.cycle]
+        assert len(set(nodes)) == len(nodes)
+        assert nodes[0] == min(nodes)
+
+
+@given(frames())
+def test_a_witness_is_an_order_of_all_nodes_that_respects_the_axioms(frame):
+    verdict = judge(frame, spec_of(["acyclic wr as x", "acyclic wr | rw as y"]))
+    assume(isinstance(verdict, Allowed))
+    assert sorted(verdict.witness) == sorted(frame.nodes)
+    place = {name: k for k, name in enumerate(verdict.witness)}
+    for kind in ("wr", "rw"):
+        for i, j in frame.relations[kind].pairs():
+            assert place[frame.nodes[i]] < place[frame.nodes[j]]
+
+
+def test_a_witness_respects_the_first_axiom_where_not_all_can_be():
+    one, two = Relation.of(2, [(1, 0)]), Relation.of(2, [(0, 1)])
+    frame = Frame(("a", "b"), {"wr": one, "rw": two}, {})
+    assert judge(frame, spec_of(["acyclic wr as x", "acyclic rw as y"])) == Allowed(("b", "a"))
+    assert judge(frame, spec_of(["empty wr & rw as x"])) == Allowed(("a", "b"))
+
+
+@given(frames(), axioms, st.randoms())
+def test_renaming_nodes_changes_no_verdict(frame, lines, random):
+    n = len(frame.nodes)
+    places = list(range(n))
+    random.shuffle(places)
+    moved = Frame(
+        frame.nodes,
+        {
+            name: Relation.of(n, [(places[i], places[j]) for i, j in r.pairs()])
+            for name, r in frame.relations.items()
+        },
+        {name: sum(1 << places[i] for i in bits(s)) for name, s in frame.sets.items()},
+    )
+    some = spec_of(lines)
+    assert [v.axiom for v in violations(moved, some)] == [v.axiom for v in violations(frame, some)]
+
+
+@given(frames(), axioms, axioms)
+def test_more_axioms_never_allow_more(frame, few, more):
+    if admits(frame, spec_of(list(dict.fromkeys(few + more)))):
+        assert admits(frame, spec_of(few))
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        *((line, True) for line in AXIOMS if "rw*" not in line),
+        ("acyclic wr \\ (rw & ww^-1 | [Writer] ; so? ; [Blind]) as x", True),
+        ("acyclic wr \\ (ww ; rw) as x", False),
+        ("acyclic wr \\ ww+ as x", False),
+        ("let path = ww ; rw acyclic wr \\ path as x", False),
+        ("let pair = ww | rw let less = wr \\ pair acyclic less ; so as x", True),
+    ],
+)
+def test_which_specs_are_monotone(line, answer):
+    assert monotone(spec_of([line])) is answer
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_specs_are_monotone(name):
+    assert monotone(spec(name))
+
+
+@given(frames(least=2), st.sampled_from(AXIOMS))
+def test_monotone_specs_stay_broken_as_frames_grow(frame, line):
+    n = len(frame.nodes) - 1
+    old = (1 << n) - 1
+    smaller = Frame(
+        frame.nodes[:n],
+        {k: Relation(tuple(row & old for row in r.rows[:n])) for k, r in frame.relations.items()},
+        {k: s & old for k, s in frame.sets.items()},
+    )
+    some = spec_of([line])
+    assume(monotone(some) and not admits(smaller, some))
+    assert not admits(frame, some)
+
+
+def test_a_frame_without_a_name_gives_no_verdict():
+    verdict = judge(Frame(("a",), {"wr": Relation.empty(1)}, {}), spec("write-serializable"))
+    assert verdict == Needs(("Aborted", "Writer", "rw", "ww"))
+    assert str(verdict) == "needs Aborted, Writer, rw, ww"
+    with pytest.raises(TypeError, match="is not a verdict"):
+        bool(verdict)
+
+
+def test_edges_carry_their_reasons():
+    pair, back = Relation.of(2, [(0, 1)]), Relation.of(2, [(1, 0)])
+    frame = Frame(
+        ("a", "b"),
+        {"unseen": pair, "adds-meets-reads": pair, "rw": back},
+        {},
+        {("unseen", 0, 1): "b missed a", ("adds-meets-reads", 0, 1): "f1 matches", ("rw", 1, 0): "why"},
+    )  # fmt: skip
+    (violation,) = violations(frame, spec_of(["empty unseen & adds-meets-reads as x"]))
+    both = "unseen & adds-meets-reads"
+    assert violation.cycle == (Edge("a", "b", both, "b missed a and f1 matches"),)
+    (violation,) = violations(frame, spec_of(["empty unseen & rw^-1 as x"]))
+    assert violation.cycle == (Edge("a", "b", "unseen & rw^-1", "b missed a and why"),)
+    (violation,) = violations(frame, spec_of(["empty (unseen & rw^-1)^-1 as x"]))
+    assert violation.cycle == (Edge("b", "a", "unseen^-1 & rw", "b missed a and why"),)
+    (violation,) = violations(frame, spec_of(["acyclic unseen ; rw as x"]))
+    assert [(e.source, e.kind) for e in violation.cycle] == [("a", "unseen"), ("b", "rw")]
+    blind = replace(frame, sets={"Blind": 0b01})
+    (violation,) = violations(blind, spec_of(["irreflexive [~Blind] as x"]))
+    assert violation.cycle == (Edge("b", "b", "[~Blind]", ""),)
+
+
+def test_the_earliest_winner_decides_then_the_order_of_the_text():
+    some = spec_of(["empty unseen & removes-meets-reads as One", "empty unseen & adds-meets-reads as Two"])  # fmt: skip
+    every = Relation.of(4, [(0, 3), (1, 3), (2, 3), (0, 1)])
+    late = Relation.of(4, [(2, 3), (1, 3)])
+    frame = Frame(
+        tuple("abcd"),
+        {"unseen": every, "removes-meets-reads": late, "adds-meets-reads": every},
+        {},
+    )
+    assert first_conflict(frame, some, 3) == (0, "Two")
+    both = replace(frame, relations={**frame.relations, "adds-meets-reads": late})
+    assert first_conflict(both, some, 3) == (1, "One")
+    assert first_conflict(both, some, 1) is None
+    assert first_conflict(both, spec_of(["acyclic unseen as x"]), 3) is None
+
+
+def test_labels_of_the_shipped_protocols():
+    n = 4  # a blind insert, an OPTIMIZE, a DELETE that matched nothing, an empty OPTIMIZE
+    none = Relation.empty(n)
+    frame = Frame(
+        ("insert", "optimize", "nothing", "idle"),
+        dict.fromkeys(RELATIONS, none),
+        {"Blind": 0b0001, "NoData": 0b1110, "ChangesData": 0b0101, "Empty": 0b1100},
+    )
+    assert labels(frame, spec("delta-serializable")) == {
+        "no-op": 0b1100,
+        "SnapshotIsolation": 0b1110,
+        "Serializable": 0b0001,
+    }
+    assert labels(frame, spec("delta-write-serializable")) == {
+        "no-op": 0b1000,
+        "SnapshotIsolation": 0b1010,
+        "WriteSerializable": 0b0101,
+    }
+    assert labels(frame, spec("delta-snapshot-isolation")) == {
+        "no-op": 0b1100,
+        "SnapshotIsolation": 0b1111,
+    }
+
+
+def test_protocols_differ_where_delta_does():
+    pair = Relation.of(2, [(0, 1)])
+    none = Relation.empty(2)
+    met = {
+        "unseen": pair,
+        "adds-meets-reads": pair,
+        "removes-meets-reads": none,
+        "removes-meets-removes": none,
+    }
+    sets = dict.fromkeys(["Blind", "NoData", "Empty"], 0) | {"ChangesData": 0b11}
+    append = "ConcurrentAppendException"
+
+    def conflict(protocol, relations=met, **changed):
+        return first_conflict(Frame(("w", "l"), relations, sets | changed), spec(protocol), 1)
+
+    assert conflict("delta-serializable") == conflict("delta-write-serializable") == (0, append)
+    assert conflict("delta-snapshot-isolation") is None
+    assert conflict("delta-serializable", Blind=0b01) == (0, append)
+    assert conflict("delta-write-serializable", Blind=0b01) is None
+    assert conflict("delta-serializable", NoData=0b10) is None
+    assert conflict("delta-write-serializable", NoData=0b10) == (0, append)
+    assert conflict("delta-write-serializable", NoData=0b10, ChangesData=0b01) is None
+    deleted = met | {"removes-meets-reads": pair, "removes-meets-removes": pair}
+    read_exception = (0, "ConcurrentDeleteReadException")
+    assert conflict("delta-serializable", deleted, NoData=0b10) == read_exception
+    assert conflict("delta-serializable", deleted, NoData=0b10, Empty=0b10) is None
+    assert conflict("delta-write-serializable", deleted, NoData=0b10, Empty=0b10) == (0, append)
+    assert conflict("delta-snapshot-isolation", deleted) == read_exception
+    assert conflict("delta-serializable", met | {"unseen": none}) is None

@@ -1,0 +1,221 @@
+"""Levels on histories: the literature's examples, and two definitions that are not graphs."""
+
+from itertools import pairwise, permutations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolitmus.checker.histories import check_history
+from isolitmus.model.history import History
+from isolitmus.model.operations import ItemRead
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import level
+
+SER, WRITE_SER, SI = "serializable", "write-serializable", "snapshot-isolation"
+
+CLASSICS = {  # Berenson et al. 1995, Adya 2000, Fekete et al. 2004; holds at
+    "serial": ("r1(x0) w1(x1) c1 r2(x1) w2(x2) c2", {SER, WRITE_SER, SI}),
+    "write skew": ("r1(x0) r1(y0) r2(x0) r2(y0) w1(x1) w2(y2) c1 c2", {SI}),
+    "lost update": ("r1(x0) r2(x0) w1(x1) w2(x2) c1 c2", set()),
+    "dirty read": ("w1(x1) r2(x1) a1 c2", {WRITE_SER}),
+    "dirty read of a writer": ("w1(x1) r2(x1) w2(y2) a1 c2", set()),
+    "circular flow": ("w1(x1) w2(y2) r1(y2) r2(x1) c1 c2", set()),
+    "dirty write": ("w1(x1) w2(x2) w2(y2) w1(y1) c1 c2 [x1 < x2, y2 < y1]", set()),
+    "read skew": ("r1(x0) w2(x2) w2(y2) c2 r1(y2) c1", {WRITE_SER}),
+    "fuzzy read": ("r1(x0) w2(x2) c2 r1(x2) c1", {WRITE_SER}),
+    "long fork": ("w1(x1) w2(y2) r3(x1) r3(y0) r4(x0) r4(y2)", {WRITE_SER}),
+    "read-only anomaly": (
+        "r2(x0) r2(y0) r1(y0) w1(y1) c1 r3(x0) r3(y1) c3 w2(x2) c2",
+        {WRITE_SER, SI},
+    ),
+    "phantom": ("r1(P: x0*, y0* | z2*) w2(z2) w2(s2) c2 r1(s2) c1", {WRITE_SER}),
+    "no phantom": ("r1(P: x0*, y0* | z2) w2(z2) w2(s2) c2 r1(s2) c1", {SER, WRITE_SER, SI}),
+    "predicate write skew": (
+        "r1(P: x0* | y2*, z1*) r2(P: x0*) w1(z1) w2(y2) c1 c2",
+        {SI},
+    ),
+    "the other order": ("w1(x1) w2(x2) r3(x1) c1 c2 c3", {SER, WRITE_SER, SI}),
+}
+
+
+@pytest.mark.parametrize("name", CLASSICS)
+@pytest.mark.parametrize("at", [SER, WRITE_SER, SI])
+def test_classics(name, at):
+    text, holds = CLASSICS[name]
+    assert bool(check_history(History.parse(text), level(at))) == (at in holds)
+
+
+def test_the_example_of_the_interface():
+    history = History.from_table(
+        {
+            "sessions": ["T1", "T2"],
+            "T1": "r(x0) w(y1)",
+            "T2": "r(P: x0*, y0) w(x2)",
+            "order": ["x0 < x2"],
+            "aborted": [],
+        }
+    )
+    assert check_history(history, level(SI))
+    verdict = check_history(history, level(SER))
+    assert [(e.source, e.kind, e.target) for e in verdict.violations[0].cycle] == [
+        ("T1", "rw", "T2"),
+        ("T2", "rw", "T1"),
+    ]
+
+
+def test_what_a_session_forbids():
+    stale = "w1(x1) r2(x0) c1 c2"
+    assert check_history(History.parse(stale), level(SER)) == Allowed(("T2", "T1"))
+    together = History.parse(stale, ["T1 T2"])
+    verdict = check_history(together, level(SER))
+    assert [e.why for e in verdict.violations[0].cycle] == [
+        "T1 comes before T2 in their session",
+        "T2 read x0 and T1 wrote the next version x1",
+    ]
+    assert not check_history(together, level(SI))
+    assert check_history(together, level(WRITE_SER))
+
+
+def test_the_violation_that_every_completion_has_is_preferred():
+    history = History.parse("r1(y0) r1(z0) r2(y0) r2(z0) w1(x1) w1(y1) w2(x2) w2(z2)")
+    verdict = check_history(history, level(SER))
+    (violation,) = verdict.violations
+    assert all("nobody observed" not in edge.why for edge in violation.cycle)
+    tangled = History.parse("w1(x1) w2(x2) w1(y1) w2(y2) r3(x1) r3(y2) r4(x2) r4(y1)")
+    verdict = check_history(tangled, level(SER))
+    assert any("nobody observed" in edge.why for edge in verdict.violations[0].cycle)
+
+
+def test_unknown_ends_are_supposed_in_the_favour_of_the_history():
+    needed = History.parse("w1(x1) r2(x1) c2")
+    assert check_history(needed, level(SER)) == Allowed(("T1", "T2"))
+    harmful = History.parse("r1(x0) w1(x1) r2(x0) w2(x2) c2")
+    assert check_history(harmful, level(SER)) == Allowed(("T2",))
+
+
+def test_answers_that_are_no_verdicts():
+    unordered = History.parse("w1(x1) w2(x2)")
+    plain = read('"Mine" acyclic wr | ww as order', "mine")
+    assert check_history(unordered, plain) == Needs(("version order",))
+    assert check_history(unordered, read('"Mine" acyclic so | wr as order', "mine"))
+    assert check_history(History.parse("w1(x1) w2(x2) [x1 < x2]"), plain)
+    assert check_history(unordered, level("log-serializable")) == Needs(("log",))
+    never = read('"Never" with ww from versions irreflexive ww? as never', "never")
+    assert isinstance(check_history(unordered, never), Forbidden)
+    assert check_history(unordered, never, limit=1) == Unknown(
+        "none of the first 1 completions is allowed, and there are more"
+    )
+    by_predicate = History.parse("w1(x1) w2(x2) r3(P: x1*)")
+    dirty = read('"Mine" empty wr as x', "mine")
+    assert check_history(by_predicate, dirty) == Needs(("version order",))
+
+
+@st.composite
+def item_histories(draw):
+    """Valid histories of item reads and writes, without observed orders, with sessions."""
+    count = draw(st.integers(1, 4))
+    numbers = range(1, count + 1)
+    writes = {n: draw(st.sets(st.sampled_from("xy"))) for n in numbers}
+    table = {}
+    for n in numbers:
+        reads = draw(st.sets(st.sampled_from("xy")))
+        words = []
+        for name in sorted(reads):
+            known = [0, *(m for m in numbers if m != n and name in writes[m])]
+            words.append(f"r({name}{draw(st.sampled_from(known))})")
+        table[f"T{n}"] = " ".join(words + [f"w({name}{n})" for name in sorted(writes[n])])
+    cut = draw(st.integers(0, count))
+    order = draw(st.permutations(list(numbers)))
+    sessions = [" ".join(f"T{n}" for n in part) for part in (order[:cut], order[cut:]) if part]
+    return History.from_table(table | {"sessions": draw(st.sampled_from([[], sessions]))})
+
+
+def reads_of(transaction):
+    return [op.version for op in transaction.operations if isinstance(op, ItemRead)]
+
+
+def last_writer(name, before):
+    return next((t.number for t in reversed(before) if any(v.object == name for v in t.writes)), 0)
+
+
+def in_session_order(history, order):
+    place = {t.number: k for k, t in enumerate(order)}
+    return all(place[a] < place[b] for s in history.sessions for a, b in pairwise(s))
+
+
+def some_serial_order(history):
+    """Every read returns the last version before it in one order of the transactions."""
+    return any(
+        in_session_order(history, order)
+        and all(
+            last_writer(v.object, order[:k]) == v.writer
+            for k, t in enumerate(order)
+            for v in reads_of(t)
+        )
+        for order in permutations(history.transactions)
+    )
+
+
+def some_snapshots(history):
+    """Cerone and Gotsman's abstract executions: prefix, no conflict, sessions, reads of a snapshot."""
+    writes = {t.number: {v.object for v in t.writes} for t in history.transactions}
+    for order in permutations(history.transactions):
+        for snapshots in product(*(range(k + 1) for k in range(len(order)))):
+            seen = {t.number: order[:s] for t, s in zip(order, snapshots, strict=True)}
+            missed = {
+                t.number: order[s:k] for k, (t, s) in enumerate(zip(order, snapshots, strict=True))
+            }
+            if (
+                in_session_order(history, order)
+                and all(
+                    a in {t.number for t in seen[b]}
+                    for s in history.sessions
+                    for a, b in pairwise(s)
+                )
+                and all(
+                    last_writer(v.object, seen[t.number]) == v.writer
+                    for t in order
+                    for v in reads_of(t)
+                )
+                and not any(
+                    writes[t.number] & writes[m.number] for t in order for m in missed[t.number]
+                )
+            ):
+                return True
+    return False
+
+
+@settings(max_examples=200)
+@given(item_histories())
+def test_serializable_is_the_existence_of_a_serial_order(history):
+    assert bool(check_history(history, level(SER))) == some_serial_order(history)
+
+
+@settings(max_examples=200)
+@given(item_histories())
+def test_snapshot_isolation_is_the_existence_of_snapshots(history):
+    assert bool(check_history(history, level(SI))) == some_snapshots(history)
+
+
+@given(item_histories())
+def test_the_lattice(history):
+    serializable, write, snapshot = (
+        bool(check_history(history, level(name))) for name in (SER, WRITE_SER, SI)
+    )
+    if serializable:
+        assert write
+        assert snapshot
+
+
+@given(item_histories())
+def test_a_witness_explains_every_read(history):
+    verdict = check_history(history, level(SER))
+    if isinstance(verdict, Allowed):
+        by_name = {t.name: t for t in history.transactions}
+        order = [by_name[name] for name in verdict.witness]
+        assert in_session_order(history, order)
+        for k, transaction in enumerate(order):
+            for version in reads_of(transaction):
+                assert last_writer(version.object, order[:k]) == version.writer

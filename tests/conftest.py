@@ -1,0 +1,25 @@
+"""What every test has in common: how hard Hypothesis tries, chosen by HYPOTHESIS_PROFILE.
+
+Tests that start a JVM are marked ``spark``, long ones ``slow``; `pytest -m "not spark"` runs on a
+machine without Java. The default profile is deterministic: what passed passes again.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough",
+    settings.get_profile("default"),
+    derandomize=False,
+    max_examples=5000,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -1,0 +1,281 @@
+"""Histories: the notation, the defects, completions, and Adya's dependencies."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.model.errors import HistoryError
+from isolitmus.model.history import History
+from isolitmus.model.operations import ItemRead, Transaction, Version, Write
+
+
+def pairs(history, kind):
+    frame = history.frame()
+    return [(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[kind].pairs()]
+
+
+def why(history, kind, first, second):
+    frame = history.frame()
+    return frame.why[kind, frame.nodes.index(first), frame.nodes.index(second)]
+
+
+@st.composite
+def tables(draw):
+    """Valid [history] tables of up to four transactions over two objects and one predicate."""
+    numbers = draw(st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True).map(sorted))
+    writes = {n: draw(st.sets(st.sampled_from("xy"))) for n in numbers}
+    versions = {o: [0, *(n for n in numbers if o in writes[n])] for o in "xy"}
+    bits = {f"{o}{n}": draw(st.booleans()) for o in "xy" for n in versions[o]}
+    ends = {
+        n: draw(st.sampled_from(["committed", "committed", "aborted", "unknown"])) for n in numbers
+    }
+    table = {}
+    for n in numbers:
+        words = []
+        for name in draw(st.lists(st.sampled_from("xy"), max_size=2)):
+            writer = draw(st.sampled_from([v for v in versions[name] if v != n]))
+            words.append(f"r({name}{writer})")
+        if draw(st.booleans()):
+            seen = [f"{o}{draw(st.sampled_from([v for v in versions[o] if v != n]))}" for o in "xy"]
+            others = [v for v in bits if v not in seen and draw(st.booleans())]
+            texts = [", ".join(v + "*" * bits[v] for v in some) for some in (seen, others)]
+            words.append(f"r(P: {' | '.join(texts) if others else texts[0]})")
+        words += [f"w({name}{n})" for name in sorted(writes[n])]
+        table[f"T{n}"] = " ".join(words)
+    for end in ("aborted", "unknown"):
+        names = [f"T{n}" for n in numbers if ends[n] == end]
+        if names:
+            table[end] = names
+    order = [n for n in numbers if "x" in writes[n] and ends[n] != "aborted"]
+    if len(order) > 1 and draw(st.booleans()):
+        chain = draw(st.permutations(order))
+        table["order"] = [f"x{a} < x{b}" for a, b in pairwise(chain)]
+    if draw(st.booleans()):
+        table["sessions"] = [" ".join(f"T{n}" for n in draw(st.permutations(numbers)))]
+    return table
+
+
+@given(tables())
+def test_a_table_reads_as_it_prints(table):
+    history = History.from_table(table)
+    assert History.from_table(history.to_table()) == history
+    assert history.to_table() == table
+
+
+@given(tables())
+def test_completions_are_distinct_and_one_if_determined(table):
+    history = History.from_table(table)
+    found = list(history.completions())
+    assert len({(c.committed, tuple(sorted(c.orders.items()))) for c in found}) == len(found)
+    if not history.undetermined():
+        assert len(found) == 1
+    else:
+        with pytest.raises(HistoryError, match="does not determine a frame: nobody"):
+            history.frame()
+    if history.unordered():
+        assert len(found) > 1
+
+
+@given(tables())
+def test_relations_hold_between_committed_transactions(table):
+    for completion in History.from_table(table).completions():
+        frame = completion.frame()
+        aborted = frame.sets["Aborted"]
+        for kind, relation in frame.relations.items():
+            for i, j in relation.pairs():
+                assert i != j
+                assert not aborted >> j & 1
+                assert kind == "wr" or not aborted >> i & 1
+                assert frame.why[kind, i, j]
+        assert frame == completion.frame(reasons=True)
+        assert frame.relations == completion.frame(reasons=False).relations
+
+
+def test_linear_notation():
+    history = History.parse("r1(x0) w2(x2) w1(x1) r3(P: x0*, y0 | x1) c1 a2 [x0 << x1]", ["T3 T1"])
+    assert [t.status for t in history.transactions] == ["committed", "aborted", "unknown"]
+    assert history.transactions[0] == Transaction(
+        1, (ItemRead(Version("x", 0)), Write(Version("x", 1)))
+    )
+    assert history.operations == 4
+    assert history.to_table() == {
+        "sessions": ["T3 T1"],
+        "T1": "r(x0) w(x1)",
+        "T2": "w(x2)",
+        "T3": "r(P: x0*, y0 | x1)",
+        "order": ["x0 < x1"],
+        "aborted": ["T2"],
+        "unknown": ["T3"],
+    }
+
+
+def test_without_any_end_all_committed():
+    history = History.parse("w1(x1) r2(x1)")
+    assert [t.status for t in history.transactions] == ["committed", "committed"]
+
+
+def test_item_dependencies():
+    history = History.parse("r1(x0) w2(x2) r3(x2) w3(x3) r4(x2) [x2 < x3]")
+    assert pairs(history, "wr") == [("T2", "T3"), ("T2", "T4")]
+    assert pairs(history, "ww") == [("T2", "T3")]
+    assert pairs(history, "rw") == [("T1", "T2"), ("T4", "T3")]
+    assert why(history, "wr", "T2", "T4") == "T4 read x2, which T2 wrote"
+    assert why(history, "ww", "T2", "T3") == "T3 wrote x3, the next version after x2 of T2"
+    assert why(history, "rw", "T4", "T3") == "T4 read x2 and T3 wrote the next version x3"
+
+
+def test_own_writes_give_no_dependencies():
+    history = History.parse("w1(x1) r1(x1) w2(x2) [x1 < x2]")
+    assert pairs(history, "wr") == pairs(history, "rw") == []
+
+
+def test_sessions_are_orders_of_committed_transactions():
+    history = History.from_table(
+        {"T1": "", "T2": "", "T3": "", "sessions": ["T3 T2 T1"], "aborted": ["T2"]}
+    )
+    assert pairs(history, "so") == [("T3", "T1")]
+    assert why(history, "so", "T3", "T1") == "T3 comes before T1 in their session"
+
+
+def test_sets():
+    history = History.parse("r1(x0) w2(x2) w3(x3) c1 c2 a3")
+    assert history.frame().sets == {"Reader": 0b001, "Writer": 0b110, "Aborted": 0b100}
+
+
+def test_predicate_dependencies_follow_the_match_bits():
+    """Adya's example of a phantom: z2 is born while T1 has read by predicate."""
+    phantom = "r1(P: x0*, y0* | z2{}) w2(z2) c2 c1"
+    assert pairs(History.parse(phantom.format("*")), "rw") == [("T1", "T2")]
+    assert pairs(History.parse(phantom.format("")), "rw") == []
+    assert (
+        why(History.parse(phantom.format("*")), "rw", "T1", "T2")
+        == "T1 read P without z2 of T2, which changes what matches"
+    )
+
+
+def test_predicate_edges_only_where_matches_change():
+    history = History.parse(
+        "w1(x1) w2(x2) w3(x3) r4(P: x2* | x0, x1*, x3*) [x1 < x2 < x3] w5(x5) r6(P: x5) [x3 < x5]"
+    )
+    assert pairs(history, "wr") == [("T1", "T4"), ("T1", "T6"), ("T5", "T6")]
+    assert pairs(history, "rw") == [("T4", "T5")]
+    assert why(history, "wr", "T1", "T4") == "T4 read P after x1 of T1, which changes what matches"
+
+
+def test_versions_without_a_stated_bit_count_as_changes():
+    history = History.parse("r1(P: x0*, y0) w2(x2) w2(y2)")
+    assert pairs(history, "rw") == [("T1", "T2")]
+    assert history.assumptions() == ("x2 changes what matches P", "y2 changes what matches P")
+    stated = History.parse("r1(P: x0*, y0 | x2*, y2) w2(x2) w2(y2)")
+    assert pairs(stated, "rw") == []
+    assert stated.assumptions() == ()
+    assert History.parse("r1(P: x0*) w1(x1) w2(z2)").assumptions() == ()
+
+
+def test_reads_of_what_aborted():
+    history = History.parse("w1(x1) r2(x1) w2(x2) a1 r3(P: x1*) c2 c3")
+    assert pairs(history, "wr") == [("T1", "T2"), ("T1", "T3")]
+    assert pairs(history, "ww") == pairs(history, "rw") == []
+
+
+def test_completions_in_a_fixed_order():
+    history = History.parse("w1(x1) w2(x2) w3(x3) w3(y3) c1 c2 [x2 < x1]")
+    assert [(sorted(c.committed), dict(c.orders)) for c in history.completions()] == [
+        ([1, 2, 3], {"x": (2, 1, 3), "y": (3,)}),
+        ([1, 2, 3], {"x": (2, 3, 1), "y": (3,)}),
+        ([1, 2, 3], {"x": (3, 2, 1), "y": (3,)}),
+        ([1, 2], {"x": (2, 1)}),
+    ]
+    assert history.undetermined() == (
+        "nobody knows how T3 ended",
+        "nobody observed the order of x1 and x3",
+        "nobody observed the order of x2 and x3",
+    )
+    first = next(history.frames())
+    assert first.why["ww", 1, 0] == (
+        "T1 wrote x1, the next version after x2 of T2, in an order of versions that nobody observed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"T1": "r(x2)"}, "r(x2) of T1 names x2, but T2 has no w(x2)"),
+        ({"T1": "r(x2)", "T2": "r(x0)"}, "r(x2) of T1 names x2, but T2 has no w(x2)"),
+        ({"T1": "r(P: x2*)"}, "r(P: x2*) of T1 names x2, but T2 has no w(x2)"),
+        ({"T1": "r(P: x0* | y2)"}, "r(P: x0* | y2) of T1 names y2, but T2 has no w(y2)"),
+        ({"T1": "w(x2)"}, "w(x2) of T1: the version x2 is T2's; T1 writes x1"),
+        ({"T1": "w(x1) w(x1)"}, "T1 has w(x1) twice; a history names the last version that it wrote, once"),
+        ({"T1": "r(x1) w(x1)"}, "r(x1) of T1 reads x1 before its own w(x1)"),
+        ({"T1": "w(x1) r(x0)"}, "r(x0) of T1 reads x0 after its own w(x1), which it would have seen"),
+        ({"T1": "w(x1) r(P: x0*)"}, "r(P: x0*) of T1 reads x0 after its own w(x1), which it would have seen"),
+        ({"T1": "r(P: x0*, x2) ", "T2": "w(x2)"}, "r(P: x0*, x2) of T1 saw both x0 and x2; a version set has one version of each object"),
+        ({"T1": "r(P: x0*)", "T2": "r(P: x0)"}, "r(P: x0*) of T1 and r(P: x0) of T2 differ on whether x0 matches P"),
+        ({"T1": "r(P: x0* | x0)"}, "r(P: x0* | x0) of T1 and r(P: x0* | x0) of T1 differ on whether x0 matches P"),
+        ({"T1": "w(x1)", "T2": "w(x2)", "order": ["x1 < x2", "x2 < x1"]}, "order x2 < x1 contradicts x1 < x2 before it"),
+        ({"T1": "w(x1)", "order": ["x1 < x0"]}, "order x1 < x0 puts x1 before what was there before the history"),
+        ({"T1": "w(x1)", "order": ["x1 < x1"]}, "order x1 < x1 contradicts x1 < x1 before it"),
+        ({"T1": "w(x1)", "order": ["x1 < x3"]}, "order x1 < x3 names x3, but T3 has no w(x3)"),
+        ({"T1": "w(x1)", "order": ["x0 < x1"], "aborted": ["T1"]}, "order x0 < x1 names x1, but T1 aborted"),
+        ({"T1": "w(x1)", "order": ["x0 < y1"]}, "order 'x0 < y1' compares x0 with y1: they are versions of two objects"),
+        ({"T1": "w(x1)", "order": ["x0"]}, "order 'x0' is no chain of versions; write x0 < x2 < x1"),
+        ({"T1": "", "T2": "", "sessions": ["T1 T2", "T2"]}, "T2 is in sessions 1 and 2; a transaction is in one session, once"),
+        ({"T1": "", "sessions": ["T1 T3"]}, "session 1 has T3, which does nothing here; known: T1"),
+        ({"T1": "", "sessions": ["T1 b"]}, "sessions: 'b' names no transaction; names are T1, T2, …"),
+        ({"T1": "", "aborted": ["T2"]}, "aborted: there is no transaction T2; known: T1"),
+        ({"T1": "", "aborted": ["T1"], "unknown": ["T1"]}, "T1 is both aborted and unknown"),
+        ({"T0": "w(x0)"}, "history: 'T0' names no transaction; names are T1, T2, …"),
+        ({"T1": "", "abort": ["T1"]}, "history has no key 'abort'; did you mean 'aborted'?"),
+        ({"T1": "", "aborted": "T1"}, "aborted is 'T1'; a list of texts is wanted"),
+        ({"T1": ["r(x0)"]}, "T1 is ['r(x0)']; a text such as 'r(x0) w(x1)' is wanted"),
+    ],
+)  # fmt: skip
+def test_defects_name_both_operations(table, message):
+    with pytest.raises(HistoryError) as error:
+        History.from_table(table)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("r1(x0) q1(x0)", 8, "'q1(x0)' is no operation; use r1(x0), w1(x1), r1(P: x0*, y0 | x1), c1, a1 or an order such as [x0 < x1]"),
+        ("r1(x0) w1(x)", 11, "'x' is no version; write an object and a transaction's number, x0"),
+        ("r1(P: x0*, Y)", 11, "'Y' is no version; write an object and a transaction's number, x0"),
+        ("r1(p: x0)", 4, "'p: x0' is no predicate read; write P: x0*, y0 | x1"),
+        ("c1 r1(x0)", 4, "'r1(x0)' comes after T1 has ended"),
+        ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is what was there before the history"),
+        ("r2(x1) w1(x1)", 1, "'r2(x1)' reads x1 before w1(x1)"),
+    ],
+)  # fmt: skip
+def test_errors_in_the_linear_notation_show_the_place(text, column, message):
+    with pytest.raises(HistoryError) as error:
+        History.parse(text)
+    first, line, caret = str(error.value).split("\n")
+    assert first == f"history, column {column}: {message}"
+    assert line == f"  {text}"
+    assert caret == " " * (column + 1) + "^"
+
+
+def test_errors_in_a_table_show_the_place():
+    with pytest.raises(HistoryError) as error:
+        History.from_table({"T1": "r(x0) r2(x0)"})
+    assert str(error.value) == (
+        "T1, column 7: 'r2(x0)' is no operation; use r(x0), w(x1) or r(P: x0*, y0 | x1)\n"
+        "  r(x0) r2(x0)\n"
+        "        ^"
+    )
+
+
+def test_transactions_of_the_constructor_are_in_order():
+    with pytest.raises(
+        HistoryError, match="T1 comes after T2; transactions are in order, each once"
+    ):
+        History((Transaction(2, ()), Transaction(1, ())))
+    with pytest.raises(HistoryError, match="T0 is what was there before the history"):
+        History((Transaction(0, ()),))
+    with pytest.raises(HistoryError, match="order x0 < y1 compares versions of two objects"):
+        x, y = Version("x", 0), Version("y", 1)
+        History((Transaction(1, (Write(y),)),), (), ((x, y),))

@@ -1,0 +1,255 @@
+"""The reader of specs: what it reads, and what it says to what it cannot read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.model.errors import SpecError, UnknownName
+from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
+from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
+from isolitmus.specs import catalogue
+from isolitmus.specs.cat import read
+
+wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])
+
+
+def expr_of(text):
+    return read(f'"T" empty {text} as x', "t.cat").axioms[0].expr
+
+
+def sets():
+    return st.recursive(
+        st.sampled_from(sorted(SETS)).map(Name),
+        lambda inner: st.one_of(
+            inner.map(lambda e: Unary("~", e)),
+            st.builds(Binary, st.sampled_from("|&\\"), inner, inner),
+        ),
+        max_leaves=4,
+    )
+
+
+def relations():
+    return st.recursive(
+        st.one_of(st.sampled_from(sorted(RELATIONS)).map(Name), sets().map(Bracket)),
+        lambda inner: st.one_of(
+            st.builds(Unary, st.sampled_from(["+", "*", "?", "^-1"]), inner),
+            st.builds(Binary, st.sampled_from("|;&\\"), inner, inner),
+        ),
+        max_leaves=8,
+    )
+
+
+@given(relations())
+def test_an_expression_reads_as_it_prints(expr):
+    assert expr_of(str(expr)) == expr
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("wr | ww ; rw \\ so & log", "(wr | (ww ; (rw \\ (so & log))))"),
+        ("log & so \\ rw ; ww | wr", "((((log & so) \\ rw) ; ww) | wr)"),
+        ("wr \\ ww \\ rw", "((wr \\ ww) \\ rw)"),
+        ("wr ; ww+", "(wr ; ww+)"),
+        ("(wr ; ww)+", "(wr ; ww)+"),
+        ("wr & ww?^-1", "(wr & ww?^-1)"),
+        ("[~Blind & Writer] ; wr", "([(~Blind & Writer)] ; wr)"),
+        ("[~(Blind | Writer)]", "[~(Blind | Writer)]"),
+        ("wr(* a comment *)|(* and * another *)ww*", "(wr | ww*)"),
+    ],
+)
+def test_precedence(text, meaning):
+    assert str(expr_of(text)) == meaning
+
+
+def test_every_part_of_a_spec():
+    spec = read(
+        """"My level"
+(* Me, a paper
+   of mine *)
+let depends = wr | ww   (* used *)
+let unused-one = log
+let Quiet = Empty \\ ChangesData
+with ww from versions
+acyclic depends as some-order
+irreflexive depends+ ; rw? as ConcurrentAppendException
+empty [Quiet] ; depends as quiet
+show Quiet as no-op
+""",
+        "mine",
+    )
+    assert spec.name == "mine"
+    assert spec.title == "My level"
+    assert spec.source == "Me, a paper of mine"
+    assert [a.name for a in spec.axioms] == ["some-order", "ConcurrentAppendException", "quiet"]
+    assert [a.test for a in spec.axioms] == ["acyclic", "irreflexive", "empty"]
+    assert list(spec.definitions) == ["depends", "unused-one", "Quiet"]
+    assert spec.definitions["depends"] == Binary("|", wr, ww)
+    assert spec.binders == (Binder("ww", "versions"),)
+    assert spec.labels == (Label(Name("Quiet"), "no-op"),)
+    assert spec.needs == {"wr", "ww", "rw", "Empty", "ChangesData"}
+
+
+AXIOM = "acyclic wr as x"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"A"\nacyclic so | wx as s', "2:14: no relation 'wx'; did you mean 'wr'?"),
+        ('"A" empty [Riter] ; wr as s', "1:12: no set 'Riter'; did you mean 'Writer'?"),
+        ('"A" acyclic add-meets-reads as s', "1:13: no relation 'add-meets-reads'; did you mean 'adds-meets-reads'?"),
+        ('"A" acyclic wr | Writer as x', "1:18: type relation expected, set found: Writer"),
+        ('"A" acyclic Writer+ as x', "1:13: type relation expected, set found: Writer"),
+        ('"A" acyclic Writer ; wr as x', "1:13: type relation expected, set found: Writer"),
+        ('"A" acyclic Writer as x', "1:13: type relation expected, set found: Writer"),
+        ('"A" empty [wr | ww] as x', "1:12: type set expected, relation found: (wr | ww)"),
+        ('"A" empty ~wr as x', "1:12: type set expected, relation found: wr"),
+        ('"A" empty [Writer & wr] as x', "1:21: type set expected, relation found: wr"),
+        ('"A" show so as x', "1:10: type set expected, relation found: so"),
+        ('"A" let Foo = wr', "1:15: type set expected, relation found: wr"),
+        ('"A" let foo = Writer', "1:15: type relation expected, set found: Writer"),
+        ('"A" let wr = so', "1:9: 'wr' is a base relation; define another name"),
+        ('"A"\nlet a = wr\nlet a = so', "3:5: 'a' is already defined at t.cat:2"),
+        ('"A" acyclic late as x let late = wr', "1:13: 'late' is used before its let ends; move the let up"),
+        ('"A" let deep = wr ; deep', "1:21: 'deep' is used before its let ends; move the let up"),
+        ('"A" with ww from version', "1:18: no orders 'version' to bind from; did you mean 'versions'?"),
+        ('"A" with co from versions', "1:10: 'versions' binds 'ww', not 'co'"),
+        ('"A" include "stdlb.cat"', "1:13: no file 'stdlb.cat' to include; did you mean 'stdlib.cat'?"),
+        (AXIOM, "1:1: a spec starts with its title in double quotes"),
+        ("Title " + AXIOM, "1:1: 'Title' stands where a text in double quotes or a statement was expected"),
+        ('"A" let a = wr', "1:1: a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"),
+        ('"A" acyclic wr', "1:15: the text ends where an operator or 'as NAME' was expected"),
+        ('"A" acyclic wr as', "1:18: the text ends where a name was expected"),
+        ('"A" acyclic as x', "1:13: 'as' stands where an expression was expected"),
+        ('"A" acyclic wr ww as x', "1:16: 'ww' stands where an operator or 'as NAME' was expected"),
+        ('"A" acyclic (wr as x', "1:17: 'as' stands where an operator or ')' was expected"),
+        ('"A" acyclic wr) as x', "1:15: ')' stands where an operator or 'as NAME' was expected"),
+        ('"A" empty [Writer as x', "1:19: 'as' stands where an operator or ']' was expected"),
+        ('"A" let a wr', "1:11: 'wr' stands where '=' was expected"),
+        ('"A" with Ww from versions', "1:10: 'Ww' stands where a name in lower case was expected"),
+        ('"A" with ww versions', "1:13: 'versions' stands where 'from' was expected"),
+        ('"A" include stdlib', "1:13: 'stdlib' stands where a text in double quotes was expected"),
+        ('"A" wr', "1:5: 'wr' stands where a statement was expected"),
+        ('"A" acyclic wr^+ as x', "1:15: no part of a spec: '^'"),
+        ('"A', "1:1: this text in quotes is never closed"),
+        ('"A" (* foo', "1:5: this comment is never closed; end it with *)"),
+        ('"A" (* (* *) *)', "1:8: a comment inside a comment; close the outer one first"),
+    ],
+)  # fmt: skip
+def test_errors_say_where_and_what_would_have_been_right(text, message):
+    with pytest.raises(SpecError) as error:
+        read(text, "t.cat")
+    first, line, caret = str(error.value).split("\n")
+    assert first == f"t.cat:{message}"
+    row, column = map(int, message.split(":")[:2])
+    assert line == "  " + text.split("\n")[row - 1]
+    assert caret == " " * (column + 1) + "^"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "feature"),
+    [
+        ("let rec r = wr", 9, "'rec' is herd's cat but not in this fragment (recursive definitions)"),
+        ("let r = wr and s = ww", 16, "'and' is herd's cat but not in this fragment (recursive definitions)"),
+        ("let f x = wr", 11, "functions are herd's cat but not in this fragment"),
+        ("let f(x) = wr", 10, "functions are herd's cat but not in this fragment"),
+        ("acyclic domain(wr) as x", 19, "functions are herd's cat but not in this fragment"),
+        ("procedure p() = end", 5, "'procedure' is herd's cat but not in this fragment (procedures)"),
+        ("call p()", 5, "'call' is herd's cat but not in this fragment (procedures)"),
+        ("let a = match wr with end", 13, "'match' is herd's cat but not in this fragment (matching)"),
+        ("flag empty wr as x", 5, "'flag' is herd's cat but not in this fragment (flagged tests)"),
+        ("undefined_unless empty wr as x", 5, "'undefined_unless' is herd's cat but not in this fragment (undefined behaviour)"),
+        ("~empty wr as x", 5, "negated tests are herd's cat but not in this fragment"),
+        ("acyclic 0 as x", 13, "'0' is herd's cat but not in this fragment (the empty relation)"),
+        ("acyclic wr & (Writer * Reader) as x", 28, "cartesian products are herd's cat but not in this fragment"),
+        ("acyclic _ as x", 13, "'_' is herd's cat but not in this fragment (the set of everything; write S | ~S)"),
+        ("acyclic wr \\ id as x", 18, "'id' is herd's cat but not in this fragment (the identity; write [S] of a set S)"),
+        ("let S = {}", 13, "'{' is herd's cat but not in this fragment (enumerated sets)"),
+    ],
+)  # fmt: skip
+def test_what_herd_has_and_we_lack_is_refused_by_name(text, column, feature):
+    with pytest.raises(SpecError) as error:
+        read(f'"A" {text}', "t.cat")
+    assert str(error.value).split("\n")[0] == f"t.cat:1:{column}: {feature}"
+
+
+def test_include_looks_beside_the_file_then_in_the_package(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part | depends as x')
+    (tmp_path / "parts.cat").write_text('include "stdlib.cat"\nlet part = conflict \\ so')
+    spec = catalogue.spec(str(tmp_path / "mine.cat"))
+    assert spec.name == "mine"
+    assert list(spec.definitions) == ["conflict", "depends", "part"]
+    assert spec.needs == {"wr", "ww", "rw", "so"}
+
+
+def test_an_error_in_an_included_file_names_that_file(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part as x')
+    (tmp_path / "parts.cat").write_text("(* parts *)\nlet part = wx")
+    with pytest.raises(SpecError) as error:
+        catalogue.level(str(tmp_path / "mine.cat"))
+    assert str(error.value).startswith(f"{tmp_path / 'parts.cat'}:2:12: no relation 'wx'")
+
+
+def test_an_included_file_that_is_no_text(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part as x')
+    (tmp_path / "parts.cat").write_bytes(b"\xff")
+    with pytest.raises(SpecError, match=r"mine\.cat:1:16: cannot read 'parts\.cat' as UTF-8 text"):
+        catalogue.spec(str(tmp_path / "mine.cat"))
+
+
+def test_an_expression_that_is_too_deep_is_an_error_and_no_crash():
+    deep = "acyclic " + " | ".join(["wr"] * 5000) + " as x"
+    with pytest.raises(SpecError, match="nested too deeply"):
+        read(f'"A" {deep}', "t.cat")
+
+
+def test_a_file_is_included_once(tmp_path):
+    (tmp_path / "mine.cat").write_text(
+        '"Mine" include "stdlib.cat" include "parts.cat" acyclic depends as x'
+    )
+    (tmp_path / "parts.cat").write_text('include "mine.cat" include "stdlib.cat"')
+    assert catalogue.spec(str(tmp_path / "mine.cat")).needs == {"wr", "ww"}
+
+
+@pytest.mark.parametrize("name", catalogue.levels() + catalogue.protocols())
+def test_shipped_specs_cite_their_source(name):
+    spec = catalogue.spec(name)
+    assert spec.title
+    assert spec.source
+    assert spec.name == name
+    assert {b.source: b.name for b in spec.binders}.items() <= BINDERS.items()
+
+
+def test_the_catalogue():
+    assert catalogue.levels() == sorted(catalogue.levels())
+    assert set(catalogue.levels()) >= {
+        "serializable",
+        "log-serializable",
+        "write-serializable",
+        "snapshot-isolation",
+    }
+    assert set(catalogue.protocols()) >= {
+        "delta-serializable",
+        "delta-write-serializable",
+        "delta-snapshot-isolation",
+    }
+    assert catalogue.level("serializable") is catalogue.spec("serializable")
+
+
+@pytest.mark.parametrize(
+    ("look", "name", "message"),
+    [
+        (catalogue.level, "serialisable", "no level 'serialisable'; did you mean 'serializable'?"),
+        (catalogue.spec, "delta-serialisable", "no level or protocol 'delta-serialisable'; did you mean 'delta-serializable'?"),
+        (catalogue.protocol, "delta-serialzable", "no protocol 'delta-serialzable'; did you mean 'delta-serializable'?"),
+    ],
+)  # fmt: skip
+def test_unknown_names(look, name, message):
+    with pytest.raises(UnknownName, match=message.replace("?", r"\?")):
+        look(name)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(SpecError, match=r"cannot read .*gone\.cat: No such file"):
+        catalogue.spec(str(tmp_path / "gone.cat"))

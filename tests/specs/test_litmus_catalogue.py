@@ -1,0 +1,74 @@
+"""The shipped litmus tests: complete, consistent in themselves, and met by the model.
+
+Their expectations were derived by hand from the documents and from Delta's code; where the model or
+an engine disagrees with a file, one of the two is wrong, and which one has to be found out.
+"""
+
+import re
+
+import pytest
+
+from isolitmus.checker.histories import check_history
+from isolitmus.checker.runs import run
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs.catalogue import levels, litmus_tests, protocols
+
+TESTS = {name: litmus(name) for name in litmus_tests()}
+ON_TABLES = {name: test for name, test in TESTS.items() if isinstance(test, Litmus)}
+HISTORIES = {name: test for name, test in TESTS.items() if name not in ON_TABLES}
+
+# In every history of snapshot reads: (stronger, weaker).
+LATTICE = [
+    ("log-serializable", "serializable"),
+    ("serializable", "write-serializable"),
+    ("write-serializable", "snapshot-isolation"),
+]
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_litmus_test_says_what_it_is_and_whence(name):
+    test = TESTS[name]
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
+    assert test.title
+    assert test.source
+    assert test.tags
+
+
+def test_titles_are_distinct():
+    titles = [test.title for test in TESTS.values()]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("name", ON_TABLES)
+def test_expectations_are_complete_and_consistent(name):
+    test = ON_TABLES[name]
+    assert {"delta-serializable", "delta-write-serializable"} <= set(test.expect)
+    for who, expect in test.expect.items():
+        assert who in protocols()
+        assert expect.tables
+        assert expect.serial is not None
+        assert set(expect.holds) | set(expect.fails) <= set(levels())
+        assert not set(expect.holds) & set(expect.fails)
+        for stronger, weaker in LATTICE:
+            assert not (stronger in expect.holds and weaker in expect.fails)
+        committed = {n for n, options in expect.outcome.items() if options == ("committed",)}
+        for order in expect.serial:
+            assert set(order.split()) == committed
+        if "write-serializable" in expect.holds:
+            assert expect.serial, "an acyclic conflict graph has an order that explains the table"
+
+
+@pytest.mark.parametrize(
+    ("name", "who"), [(name, who) for name, test in ON_TABLES.items() for who in test.expect]
+)
+def test_the_model_meets_the_expectations(name, who):
+    judged = run(ON_TABLES[name], protocol(who))
+    assert (judged.expected, judged.differences) == ("met", ())
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_histories_meet_their_expectations(name):
+    test = HISTORIES[name]
+    verdicts = {n: str(check_history(test.history, level(n))) for n in test.holds + test.fails}
+    assert verdicts == dict.fromkeys(test.holds, "allowed") | dict.fromkeys(test.fails, "forbidden")

@@ -28,13 +28,16 @@ __all__ = ["Checked", "check"]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdicts on one history, by level; ``operations`` counts reads and writes of rows."""
+    """The verdicts on one history, by level; ``operations`` counts reads and writes of rows,
+    ``assumptions`` is what the history left open and was taken for granted.
+    """
 
     name: str
     transactions: int
     operations: int
     levels: Mapping[str, Verdict]
     seconds: float
+    assumptions: tuple[str, ...] = ()
 
     def to_json(self, history: str) -> dict[str, object]:
         """The verdicts as interface.md has them; ``history`` is the file's name."""
@@ -43,6 +46,7 @@ class Checked:
             "transactions": self.transactions,
             "operations": self.operations,
             "levels": {name: _verdict_json(verdict) for name, verdict in self.levels.items()},
+            "assumptions": list(self.assumptions),
             "seconds": round(self.seconds, 3),
         }
 
@@ -68,10 +72,12 @@ def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
     {'serializable': 'allowed', 'log-serializable': 'forbidden'}
     """
     start = monotonic()
+    assumptions: tuple[str, ...] = ()
     if isinstance(test, HistoryTest):
         history = test.history
         verdicts = {spec.name: check_history(history, spec) for spec in levels}
         transactions, operations = len(history.transactions), history.operations
+        assumptions = history.assumptions()
     else:
         execution = execute(test)
         frame = execution_frame(execution)
@@ -81,4 +87,5 @@ def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
             len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)
             for e in execution.events
         )
-    return Checked(test.name, transactions, operations, verdicts, monotonic() - start)
+    took = monotonic() - start
+    return Checked(test.name, transactions, operations, verdicts, took, assumptions)

@@ -63,14 +63,15 @@ def mermaid(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
     edge, the edges of the cycle thick.
 
     >>> from isolitmus.model.frame import Edge
-    >>> print(mermaid({"a": "a", "b": "b"}, [Edge("a", "b", "wr", "b read it")]))
+    >>> print(mermaid({"a": "INSERT", "b": "SELECT"}, [Edge("a", "b", "wr", "b read it")]))
     flowchart LR
-        a["a"]
-        b["b"]
-        a -->|"wr: b read it"| b
+        n0["a: INSERT"]
+        n1["b: SELECT"]
+        n0 -->|"wr: b read it"| n1
     """
     lines = ["flowchart LR"]
-    lines += [f'    {name}["{_quoted(text)}"]' for name, text in nodes.items()]
+    ids = {name: f"n{k}" for k, name in enumerate(nodes)}
+    lines += [f'    {ids[name]}["{name}: {_quoted(text)}"]' for name, text in nodes.items()]
     thick = {(e.source, e.target, e.kind) for e in cycle}
     reasons: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
     for edge in [*edges, *cycle]:
@@ -80,7 +81,7 @@ def mermaid(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
             reasons[edge.source, edge.target, bold].append(words)
     for (source, target, bold), labels in reasons.items():
         arrow = "==>" if bold else "-->"
-        lines.append(f'    {source} {arrow}|"{"<br/>".join(labels)}"| {target}')
+        lines.append(f'    {ids[source]} {arrow}|"{"<br/>".join(labels)}"| {ids[target]}')
     return "\n".join(lines)
 
 

@@ -108,8 +108,8 @@ class _Builder:
                     self.add("vis", i, j, f"{later.name} read version {later.read_version}")
                 if later.version is None or earlier.version >= later.version:
                     continue
-                versions = f"version {earlier.version} and {later.name} version {later.version}"
-                self.add("log", i, j, f"{earlier.name} is {versions}")
+                versions = f"version {earlier.version}, {later.name} version {later.version}"
+                self.add("log", i, j, f"in the log {earlier.name} is {versions}")
                 if earlier.version > later.read_version:
                     self.add("unseen", i, j, f"{later.name} read version {later.read_version}")
 
@@ -212,7 +212,11 @@ class _Builder:
                 why = f"{event.name} read {read.words} after {writer.name} {did} row {_show(row)}"
                 self.add("wr", version.writer, j, why)
             else:
-                why = f"{event.name} read {read.words} at version {event.read_version} and did not see that {writer.name} {did} row {_show(row)}"
+                saw = "without" if matches else "with"
+                why = (
+                    f"{event.name} read {read.words} at version {event.read_version},"
+                    f" {saw} row {_show(row)}, which {writer.name} {did}"
+                )
                 self.add("rw", j, version.writer, why)
 
 

@@ -76,7 +76,7 @@ def _pictures(finding: Finding) -> dict[str, str]:
         None,
     )
     frame = admitted.frame if admitted is not None else None
-    nodes = {name: f"{name}: {statement.sql}" for name, statement in litmus.transactions.items()}
+    nodes = {name: statement.sql for name, statement in litmus.transactions.items()}
     edges = dependencies(frame) if frame is not None else []
     return {"graph": mermaid(nodes, edges, violation.cycle)}
 

@@ -158,17 +158,24 @@ def _anything(_frame: Frame) -> bool:
 
 
 def _bound(scope: Scope, sizes: Sequence[int], size: int | None, seconds: float | None) -> str:
-    """What was searched, in words."""
-    where = (
-        f"{len(scope.statements)} statements, {len(scope.readers)} readers and"
-        f" {len(scope.inits)} initial tables of '{scope.title}'"
-    )
+    """How far the search went, in words."""
+    parts = [
+        f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
+        for things, kind in (
+            (scope.statements, "statement"),
+            (scope.readers, "reader"),
+            (scope.inits, "initial table"),
+        )
+    ]
+    where = f"universe '{scope.name}' ({', '.join(parts)})"
     if seconds is not None:
-        return f"stopped after {seconds:g} s at {size} transactions over {where}"
-    if size is not None:
-        smaller = [str(n) for n in sizes if n < size]
-        return f"smallest: none with {' or '.join(smaller) or 'fewer'} transactions, over {where}"
-    return f"up to {max(sizes)} transactions, readers among them, over {where}"
+        return f"stopped after {seconds:g} s, at {size} transactions in {where}"
+    if size is None:
+        return f"up to {max(sizes)} transactions, readers among them, in {where}"
+    smaller = [str(n) for n in sizes if n < size]
+    if not smaller:
+        return f"the search of {where} starts at {size} transactions"
+    return f"none with {' or '.join(smaller)} transactions in {where}"
 
 
 def _checked(

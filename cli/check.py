@@ -36,6 +36,10 @@ def check(names: list[str], levels: str, *, as_json: bool) -> int:
             for asked in specs:
                 for line in explain(checked.levels[asked.name], asked):
                     say(f"  {line}")
+            if checked.assumptions:
+                say(
+                    f"  Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
+                )
             say()
     if as_json:
         print_json(documents)

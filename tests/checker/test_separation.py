@@ -1,0 +1,130 @@
+"""``separate``: the questions of the mission, their answers, and that an answer is one."""
+
+import pytest
+
+from isolitmus.checker import run, separate
+from isolitmus.checker.admission import admission
+from isolitmus.checker.monotone import monotone
+from isolitmus.checker.universe import candidates
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import protocol, scope, spec
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import levels, protocols
+
+
+@pytest.fixture(scope="module")
+def table():
+    return scope("table")
+
+
+def ask(table, a, b, **options):
+    return separate(spec(a), spec(b), table, **options)
+
+
+def kinds(answer):
+    return sorted(type(s).__name__ for s in answer.litmus.transactions.values())
+
+
+def test_write_serializable_reorders_a_delete_and_an_insert(table):
+    answer = ask(table, "delta-write-serializable", "log-serializable")
+    assert answer.transactions == 2
+    assert str(answer.litmus.schedule) == "delete.start insert delete.commit"
+    assert [edge.kind for edge in answer.violation.cycle] == ["log", "rw"]
+    assert answer.serial.orders == ("delete insert",)
+    assert answer.examined == 31
+
+
+def test_a_reader_in_between_makes_it_not_serializable(table):
+    answer = ask(table, "delta-write-serializable", "serializable")
+    assert answer.transactions == 3
+    assert str(answer.litmus.schedule) == "delete.start insert reader delete.commit"
+    assert kinds(answer) == ["Delete", "Insert", "Read"]
+    assert sorted(edge.kind for edge in answer.violation.cycle) == ["rw", "rw", "wr"]
+
+
+def test_the_hole_needs_three_transactions_and_no_order_explains_it(table):
+    assert (
+        ask(
+            table,
+            "delta-write-serializable",
+            "write-serializable",
+            transactions=[2],
+            unexplained=True,
+        ).found
+        is False
+    )
+    answer = ask(table, "delta-write-serializable", "write-serializable", unexplained=True)
+    assert answer.transactions == 3
+    assert answer.serial.orders == ()
+    assert answer.serial.unexplained == (3,)
+    assert kinds(answer) == ["Delete", "Insert", "Insert"]
+    aborted = run(answer.litmus, protocol("delta-serializable")).run.transactions["delete"]
+    assert aborted.outcome == "ConcurrentAppendException"
+
+
+@pytest.mark.slow
+def test_serializable_as_checked_keeps_its_promise_up_to_the_bound(table):
+    answer = ask(table, "delta-serializable", "log-serializable")
+    assert answer.found is False
+    assert answer.examined == 7031
+    assert answer.bound == (
+        "up to 3 transactions, readers among them, in universe 'table'"
+        " (12 statements, 1 reader, 1 initial table)"
+    )
+
+
+def test_snapshot_isolation_allows_write_skew(table):
+    answer = ask(table, "snapshot-isolation", "serializable")
+    assert answer.transactions == 2
+    assert kinds(answer) == ["Insert", "Insert"]
+    assert [edge.kind for edge in answer.violation.cycle] == ["rw", "rw"]
+    skewed = run(answer.litmus, protocol("delta-snapshot-isolation"))
+    assert {t.outcome for t in skewed.run.transactions.values()} == {"committed"}
+
+
+def test_the_answer_s_file_holds_what_the_model_predicts(table):
+    answer = ask(table, "delta-write-serializable", "serializable")
+    assert set(answer.litmus.expect) == set(protocols())
+    for name in protocols():
+        assert run(answer.litmus, protocol(name)).expected == "met"
+
+
+def test_the_same_question_gives_the_same_history(table):
+    first, second = (ask(table, "delta-write-serializable", "log-serializable") for _ in range(2))
+    assert first.litmus.text == second.litmus.text
+
+
+@pytest.mark.parametrize("stronger", levels())
+@pytest.mark.parametrize("weaker", levels())
+def test_separate_finds_nothing_against_the_direction_of_the_lattice(table, stronger, weaker):
+    order = ["log-serializable", "serializable", "write-serializable", "snapshot-isolation"]
+    if order.index(stronger) <= order.index(weaker):
+        assert ask(table, stronger, weaker, transactions=[2]).found is False
+    elif (weaker, stronger) == ("serializable", "write-serializable"):
+        assert ask(table, stronger, weaker, transactions=[2]).found is False
+        assert ask(table, stronger, weaker, transactions=[3]).found is True
+    else:
+        assert ask(table, stronger, weaker, transactions=[2]).found is True
+
+
+@pytest.mark.parametrize("name", [*levels(), *protocols()])
+def test_pruning_prefixes_loses_nothing(table, name):
+    admits = admission(spec(name))
+    assert monotone(spec(name))
+    pruned = [c.frame for c in candidates(table, 2, admits) if c is not None]
+    whole = [c.frame for c in candidates(table, 2, lambda _: True) if admits(c.frame)]
+    assert pruned == whole
+
+
+def test_a_limit_of_time_is_an_unknown_answer(table):
+    answer = ask(table, "delta-serializable", "log-serializable", seconds=0)
+    assert answer.found is None
+    assert answer.bound.startswith("stopped after 0 s")
+
+
+def test_a_spec_that_needs_what_runs_do_not_have_is_refused(table):
+    mine = read('"Mine" acyclic rf ; po as order', "mine")
+    with pytest.raises(
+        IsolitmusError, match="mine needs po, rf, which runs over tables do not have"
+    ):
+        separate(mine, spec("serializable"), table)

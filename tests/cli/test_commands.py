@@ -1,0 +1,184 @@
+"""Every command as a program calls it: words, JSON, exit status."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from isolitmus.cli.main import main
+from isolitmus.specs import litmus
+from isolitmus.specs.catalogue import levels, protocols
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return call
+
+
+def test_separate_prints_the_answer_and_exits_1(call):
+    status, out, err = call("separate", "delta-write-serializable", "log-serializable")
+    assert (status, err) == (1, "")
+    assert "delete before insert, because delete read t WHERE part = 0 at version 0" in out
+    assert "One serial order of the writers gives the table: delete insert." in out
+
+
+def test_separate_as_json_has_the_contract_s_keys(call):
+    status, out, _ = call("separate", "delta-write-serializable", "log-serializable", "--json")
+    answer = json.loads(out)
+    assert status == 1
+    assert set(answer) >= {
+        "a", "b", "universe", "found", "transactions", "litmus", "violation", "explained_by",
+        "bound", "proved", "assumptions", "examined", "seconds",
+    }  # fmt: skip
+    assert answer["found"] is True
+    assert answer["proved"] is False
+    assert set(answer["violation"]["cycle"][0]) == {"from", "to", "kind", "why"}
+
+
+def test_separate_both_says_how_the_two_stand(call):
+    status, out, _ = call(
+        "separate", "serializable", "log-serializable", "--both", "--transactions", "2", "--json"
+    )
+    there, back = json.loads(out)
+    assert status == 1
+    assert (there["found"], back["found"]) == (True, False)
+    assert there["relation"] == back["relation"] == "weaker"
+
+
+def test_separate_none_exits_0_and_a_time_limit_3(call):
+    status, out, _ = call(
+        "separate", "delta-serializable", "log-serializable", "--transactions", "2"
+    )
+    assert status == 0
+    assert out.startswith("None admitted by delta-serializable")
+    status, out, _ = call("separate", "delta-serializable", "log-serializable", "--time", "0")
+    assert status == 3
+    assert out.startswith("Unknown")
+
+
+def test_what_separate_saves_runs(call, tmp_path):
+    path = tmp_path / "found.toml"
+    call("separate", "delta-write-serializable", "serializable", "--save", path)
+    status, out, _ = call("run", path)
+    assert status == 0
+    assert out.endswith("3 of 3 runs as expected.\n")
+
+
+def test_run_as_json_has_the_contract_s_keys(call):
+    status, out, _ = call("run", "reorder", "--protocol", "delta-write-serializable", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["litmus"] == "reorder"
+    (run,) = document["runs"]
+    assert set(run) >= {
+        "engine", "engine_version", "protocol", "base", "transactions", "versions", "tables",
+        "serial", "levels", "expected", "differences",
+    }  # fmt: skip
+    assert run["transactions"]["delete"] == {
+        "outcome": "committed", "exception": None, "error_class": None, "read_version": 0,
+        "version": 2, "commits": [2], "blind": False, "isolation_level": "WriteSerializable",
+        "operation": "DELETE", "rows": None,
+    }  # fmt: skip
+    assert run["versions"][1] == {"version": 1, "tables": {"t": [[1, 0], [2, 1], [100, 0]]}}
+    assert set(run["levels"]) == set(levels())
+    assert run["expected"] == "met"
+
+
+def test_run_exits_1_where_a_run_is_not_as_expected(call, tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(litmus("reorder").text.replace('serial   = ["delete insert"]', "serial = []"))
+    status, out, _ = call("run", path)
+    assert status == 1
+    assert "serial orders: expected none, got delete insert" in out
+
+
+def test_check_judges_a_schedule_and_an_abstract_history(call):
+    status, out, _ = call(
+        "check", "reorder", "history-write-skew", "--level", "serializable,snapshot-isolation",
+        "--json",
+    )  # fmt: skip
+    reorder, skew = json.loads(out)
+    assert status == 1
+    assert reorder["levels"]["serializable"]["verdict"] == "allowed"
+    assert reorder["levels"]["serializable"]["serial"] == "delete insert"
+    assert skew["levels"]["serializable"]["verdict"] == "forbidden"
+    assert skew["levels"]["snapshot-isolation"]["verdict"] == "allowed"
+    assert set(skew) >= {"history", "transactions", "operations", "levels", "seconds"}
+
+
+def test_show_lists_everything_a_line_each(call):
+    status, out, _ = call("show", "--json")
+    entries = json.loads(out)
+    assert status == 0
+    assert {e["name"] for e in entries} >= {*levels(), *protocols(), "reorder", "table", "delta"}
+    assert all(set(e) == {"name", "kind", "title", "source", "text"} for e in entries)
+    status, out, _ = call("show", "levels")
+    assert "write-serializable" in out
+    assert "delta-serializable" not in out
+
+
+def test_show_prints_a_thing_in_full(call):
+    status, out, _ = call("show", "write-serializable", "reorder")
+    assert status == 0
+    assert "acyclic [Writer] ; (wr | ww | rw) ; [Writer] as order-of-writers" in out
+    assert "delete.start insert delete.commit" in out
+
+
+def test_demo_without_spark_writes_a_report(call, tmp_path):
+    status, out, _ = call("demo", "--no-spark", "--out", tmp_path / "out", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert [s["transactions"] for s in document["separations"]] == [2, 3]
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "```mermaid" in text
+    assert "No serial order of the writers gives the table: at version 3 none does." in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["separate", "serialisable", "x"], "no level or protocol 'serialisable'; did you mean 'serializable'?"),
+        (["separate", "serializable", "log-serializable", "--universe", "tabel"], "no scope 'tabel'; did you mean 'table'?"),
+        (["separate", "serializable", "log-serializable", "--transactions", "3..2"], "--transactions is '3..2'; 1 to 8 can be searched"),
+        (["separate", "serializable", "log-serializable", "--transactions", "many"], "--transactions is 'many'; write N or N..M"),
+        (["run", "reordr"], "no litmus test 'reordr'; did you mean 'reorder'?"),
+        (["run", "reorder", "--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
+        (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
+        (["run", "missing.toml"], "cannot read missing.toml: No such file or directory"),
+        (["run", "history-write-skew"], "only abstract histories, which no engine can carry out; use isolitmus check"),
+        (["check", "history-write-skew", "--level", "log-serializable"], "log-serializable needs log, which this history does not have"),
+        (["check", "reorder", "--level", ","], "--level is empty"),
+        (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_message_and_status_2(call, words, message):
+    status, out, err = call(*words)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("isolitmus: ")
+    assert message in err
+
+
+@pytest.mark.slow
+def test_help_needs_no_heavy_import():
+    script = (
+        "import sys; sys.argv = ['isolitmus', '--help']\n"
+        "from isolitmus.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pyspark', 'sqlglot', 'duckdb', 'lark', 'networkx', 'z3', 'rich', 'jinja2'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "separate" in done.stdout

@@ -26,8 +26,7 @@ def because(violation: Violation) -> list[str]:
     """
     edges = violation.cycle
     if violation.kind == "empty":
-        chain = ", and ".join(f"{edge.why}" for edge in edges)
-        return [f"{edges[-1].target} against {edges[0].source}, because {chain}"]
+        return [f"{violation.axiom}, because {'; and '.join(edge.why for edge in edges)}"]
     lines = [f"{e.source} before {e.target}, because {e.why}" for e in edges]
     first = edges[0].source
     return [*lines, f"so {first} would have to come before itself: no order has that"]

@@ -30,6 +30,8 @@ def check(names: list[str], levels: str, *, as_json: bool) -> int:
         verdicts += map(str, checked.levels.values())
         documents.append(checked.to_json(str(path)))
         if not as_json:
+            if len(documents) > 1:
+                say()
             say(
                 f"{checked.name}: {checked.transactions} transactions, {checked.operations} reads and writes"
             )
@@ -40,7 +42,6 @@ def check(names: list[str], levels: str, *, as_json: bool) -> int:
                 say(
                     f"  Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
                 )
-            say()
     if as_json:
         print_json(documents)
     return 1 if "forbidden" in verdicts else 3 if "unknown" in verdicts else 0

@@ -11,6 +11,7 @@ from isolitmus.checker.words import because, serial_words
 from isolitmus.cli.output import print_json, progress, say
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope, spec
+from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["separate"]
 
-LARGEST = 8
+RELATIONS = {
+    "equal": "equal to",
+    "stronger": "stronger than",
+    "weaker": "weaker than",
+    "incomparable": "incomparable with",
+    "unknown": "in an unknown relation to",
+}
 
 
 def separate(
@@ -64,9 +71,8 @@ def separate(
         for answer in answers:
             _print(answer)
         if relation is not None:
-            say(
-                f"{a} is {relation} {'to' if relation == 'equal' else 'than' if relation in ('stronger', 'weaker') else 'with'} {b}, within that bound."
-            )
+            say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}, within that bound.")
+        say("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
@@ -119,7 +125,6 @@ def _print(answer: Separation) -> None:
         say(
             f"{verdict} {question}: {answer.bound}; {answer.examined:,} candidates examined in {answer.seconds:.1f} s."
         )
-        say("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
         return
     say(
         f"{answer.transactions} transactions {question} ({answer.bound}; {answer.examined:,} candidates examined in {answer.seconds:.1f} s)."
@@ -142,4 +147,3 @@ def _print(answer: Separation) -> None:
     for line in because(answer.violation):
         say(line)
     say(serial_words(answer.serial.orders, answer.serial.unexplained))
-    say("Assumed: " + "; ".join(ASSUMPTIONS) + ".")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST", "read_scope"]
 
 LARGEST = 8
-"""The most transactions that a scope may ask for."""
+"""The most transactions that a scope, or a search in it, may ask for."""
 
 
 def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
@@ -46,11 +46,11 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         reader.refuse("scope.statements is empty")
     statements = tuple(
         tuple(
-            read_statement(
-                sql.replace(FRESH, str(fresh(position))), schemas, f"{label}, scope.statements"
-            )
-            for position in range(1, max(sizes) + 1)
+            read_statement(text, schemas, f"{label}, scope.statements")
+            for text in (sql.replace(FRESH, str(fresh(n))) for n in range(1, LARGEST + 1))
         )
+        if FRESH in sql
+        else (read_statement(sql, schemas, f"{label}, scope.statements"),) * LARGEST
         for sql in texts
     )
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)

@@ -64,6 +64,14 @@ def test_separate_none_exits_0_and_a_time_limit_3(call):
     assert out.startswith("Unknown")
 
 
+def test_separate_goes_beyond_the_sizes_of_the_scope(call):
+    status, out, _ = call(
+        "separate", "delta-write-serializable", "write-serializable", "--transactions", "4..5"
+    )
+    assert status == 1
+    assert out.startswith("4 transactions admitted by")
+
+
 def test_what_separate_saves_runs(call, tmp_path):
     path = tmp_path / "found.toml"
     call("separate", "delta-write-serializable", "serializable", "--save", path)

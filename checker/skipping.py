@@ -2,7 +2,8 @@
 
 Sources at v4.4.0: DeltaTable.scala ``splitMetadataAndDataPredicates`` and
 ``extractMetadataPredicates``; stats/DataFiltersBuilder.scala ``constructDataFilters``;
-stats/DataSkippingPredicateBuilder.scala. A filter that those rules cannot build keeps the file.
+stats/DataSkippingPredicateBuilder.scala. Conditions come in Spark's normal form (model/normal.py). A
+filter that Delta's rules cannot build keeps the file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
+from isolitmus.model.normal import columns, normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,13 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Value
 
 __all__ = ["Filters", "command_filters", "merge_filters", "query_filters"]
-
-FLIPPED: dict[ex.CompareOp, ex.CompareOp] = {
-    "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
-}  # fmt: skip
-NEGATED: dict[ex.CompareOp, ex.CompareOp] = {
-    "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
     """DELETE and UPDATE: conjuncts split by their columns, and what can be extracted on partitions
     from the rest (``(part = 1 AND id = 5) OR (part = 2 AND id = 21)`` gives ``part = 1 OR part = 2``).
     """
-    filters = _split(schema, ex.conjuncts(where))
+    filters = _split(schema, _conjuncts(where))
     if not filters.data:
         return filters
     extracted = _extract(schema, reduce(ex.And, filters.data))
@@ -61,17 +56,16 @@ def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
 
 
 def query_filters(schema: Schema, where: ex.Expr | None) -> Filters:
-    """A SELECT: what Spark's optimizer makes of the WHERE before the scan is planned. Negations are
-    pushed to the leaves, common factors taken out of OR, and columns that must not be NULL say so
-    (BooleanSimplification, InferFiltersFromConstraints).
+    """A SELECT: its conjuncts, and that columns which a NULL would disqualify are not NULL
+    (InferFiltersFromConstraints).
     """
-    parts = _factors(_negate(where, negated=False)) if where is not None else ()
+    parts = _conjuncts(where)
     known = [
         ex.Not(ex.IsNull(column))
         for part in parts
-        if isinstance(part, ex.Compare | ex.In)
-        for column in ex.walk(part)
-        if isinstance(column, ex.ColumnRef)
+        if isinstance(part, ex.Compare | ex.ColumnRef)
+        or (isinstance(part, ex.Not) and isinstance(part.operand, ex.ColumnRef))
+        for column in columns(part)
     ]
     return _split(schema, (*known, *parts))
 
@@ -87,16 +81,16 @@ def merge_filters(schema: Schema, on: ex.Expr, matched_only: tuple[ex.Expr | Non
     return _split(schema, parts)
 
 
+def _conjuncts(where: ex.Expr | None) -> tuple[ex.Expr, ...]:
+    return () if where is None else ex.conjuncts(normal(where))
+
+
 def _target_only(condition: ex.Expr | None) -> tuple[ex.Expr, ...]:
-    return tuple(p for p in ex.conjuncts(condition) if all(c.side == 0 for c in _columns(p)))
-
-
-def _columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
-    return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))
+    return tuple(p for p in _conjuncts(condition) if all(c.side == 0 for c in columns(p)))
 
 
 def _on_partitions(schema: Schema, expr: ex.Expr) -> bool:
-    return all(c.index in schema.partition_indexes for c in _columns(expr))
+    return all(c.index in schema.partition_indexes for c in columns(expr))
 
 
 def _split(schema: Schema, parts: Iterable[ex.Expr]) -> Filters:
@@ -115,35 +109,6 @@ def _extract(schema: Schema, expr: ex.Expr) -> ex.Expr | None:
             return None if a is None or b is None else ex.Or(a, b)
         case _:
             return expr if _on_partitions(schema, expr) else None
-
-
-def _negate(expr: ex.Expr, *, negated: bool) -> ex.Expr:
-    """The expression (or its negation) with NOT only at the leaves."""
-    match expr:
-        case ex.Not(operand):
-            return _negate(operand, negated=not negated)
-        case ex.And(left, right) | ex.Or(left, right):
-            build = ex.And if isinstance(expr, ex.And) != negated else ex.Or
-            return build(_negate(left, negated=negated), _negate(right, negated=negated))
-        case ex.Compare(op, left, right) if negated and op != "=":
-            return ex.Compare(NEGATED[op], left, right)
-        case _:
-            return ex.Not(expr) if negated else expr
-
-
-def _factors(expr: ex.Expr) -> tuple[ex.Expr, ...]:
-    """The conjuncts, those that all branches of an OR share among them."""
-    if isinstance(expr, ex.And):
-        return _factors(expr.left) + _factors(expr.right)
-    if isinstance(expr, ex.Or):
-        left, right = _factors(expr.left), _factors(expr.right)
-        common = tuple(p for p in left if p in right)
-        rest = [tuple(p for p in side if p not in common) for side in (left, right)]
-        if common and all(rest):
-            return (*common, ex.Or(reduce(ex.And, rest[0]), reduce(ex.And, rest[1])))
-        if common:
-            return common
-    return (expr,)
 
 
 class _Unused:
@@ -171,14 +136,6 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
             if isinstance(a, _Unused) or isinstance(b, _Unused):
                 return UNUSED
             return ex.kleene_or(a, b)
-        case ex.Not(ex.And(left, right)):
-            return _filter(ex.Or(ex.Not(left), ex.Not(right)), file, schema)
-        case ex.Not(ex.Or(left, right)):
-            return _filter(ex.And(ex.Not(left), ex.Not(right)), file, schema)
-        case ex.Not(ex.Not(operand)):
-            return _filter(operand, file, schema)
-        case ex.Not(ex.Compare(op, left, right)):
-            return _compare(ex.Compare(NEGATED[op], left, right), file, schema)
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
             return file.stats[index].nulls > 0
         case ex.Not(ex.IsNull(ex.ColumnRef(index=index))) if index not in schema.partition_indexes:
@@ -187,8 +144,6 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
             return _compare(expr, file, schema)
         case ex.In(ex.ColumnRef() as column, values):
             present = [v for v in values if v is not None]
-            if not present:
-                return False
             low = ex.Const(min(present), column.type)
             high = ex.Const(max(present), column.type)
             within = ex.And(ex.Compare("<=", column, high), ex.Compare(">=", column, low))
@@ -198,9 +153,7 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
 
 
 def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unused | None:
-    op, left, right = expr.op, expr.left, expr.right
-    if isinstance(left, ex.Const):
-        op, left, right = FLIPPED[op], right, left
+    left, right = expr.left, expr.right
     if not isinstance(left, ex.ColumnRef) or not isinstance(right, ex.Const):
         return UNUSED
     if left.type == "BOOLEAN" or left.index in schema.partition_indexes:
@@ -213,12 +166,12 @@ def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unused | N
         value: Value = ex.evaluate(ex.Compare(op, a, right), ())
         return None if value is None else bool(value)
 
-    match op:
+    match expr.op:
         case "=":
             return ex.kleene_and(holds(least, "<="), holds(greatest, ">="))
         case "<>":
             return ex.kleene_or(holds(least, "<"), holds(greatest, ">"))
-        case "<" | "<=":
+        case "<" | "<=" as op:
             return holds(least, op)
-        case ">" | ">=":
+        case ">" | ">=" as op:
             return holds(greatest, op)

@@ -19,6 +19,7 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError, excerpt, near
+from isolitmus.model.normal import query_surprise, surprise
 from isolitmus.model.schema import Column
 from isolitmus.specs.sql_expressions import INTEGERS, Place, Scope, Side, only, read_expression
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["read_statement"]
 
 OUTSIDE = "is outside the SQL that isolitmus models"
+UNMODELLED = "in a query plan is not modelled"
 
 
 def read_statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
@@ -120,9 +122,12 @@ class _Reader:
         condition = read_expression(scope, node)
         if condition.type != "BOOLEAN":
             self.place.refuse(node, f"'{node.sql()}' is {condition.type}; a condition is wanted")
-        for part in ex.conjuncts(condition):
-            if not any(isinstance(e, ex.ColumnRef) for e in ex.walk(part)):
-                self.place.refuse(node, f"the condition '{part}' names no column: it {OUTSIDE}")
+        try:
+            unknown = surprise(condition)
+        except ex.EvaluationError as error:
+            self.place.refuse(node, str(error))
+        if unknown is not None:
+            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
         return condition
 
     # Queries
@@ -188,17 +193,11 @@ class _Reader:
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
             items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
         where = self.where(side, node.args.get("where"))
-        for part in ex.conjuncts(where):
-            if (
-                isinstance(part, ex.Compare)
-                and isinstance(part.left, ex.ColumnRef)
-                and isinstance(part.right, ex.ColumnRef)
-                and part.op == "="
-            ):
-                self.place.refuse(
-                    node.args["where"],
-                    f"'{part}' lets Spark infer further predicates: in a query it {OUTSIDE}",
-                )
+        unknown = None if where is None else query_surprise(where)
+        if unknown is not None:
+            self.place.refuse(
+                node.args["where"], f"{unknown}: what Spark makes of that {UNMODELLED}"
+            )
         return st.Select(schema.name, tuple(items), where, grouped)
 
     # Statements

@@ -229,6 +229,9 @@ class _Reader:
             self.scope.place.refuse(
                 node, f"'{node.sql()}' compares a thing with itself; use IS NOT NULL"
             )
+        for column, value, part in ((left, right, node.expression), (right, left, node.this)):
+            if column.type == "INT" and isinstance(value, ex.Const) and value.type == "BIGINT":
+                self.scope.place.refuse(part, f"{value} does not fit into INT, as '{column}' does")
         both_integers = left.type in INTEGERS and right.type in INTEGERS
         if left.type != right.type and not both_integers:
             self.scope.place.refuse(

@@ -14,8 +14,10 @@ from isolitmus.checker.execute import execute, execution_frame, initial, observe
 from isolitmus.checker.graph import admits, judge
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.checker.serial import ModelExecutor, explain_serially
-from isolitmus.checker.strategies import litmus_tests, predicates, tables
+from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
 from isolitmus.model.errors import SqlError
+from isolitmus.model.expression import evaluate
+from isolitmus.model.normal import normal
 from isolitmus.model.run import same_bag
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
@@ -43,7 +45,7 @@ def duck():
 
 @given(tables(), predicates(depth=3), ROWS)
 def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows):
-    where = read_statement(f"DELETE FROM t WHERE {predicate}", {"t": schema})
+    where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema})
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
     database = initial({"t": schema}, [fill])
     left = Counter(
@@ -52,6 +54,15 @@ def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows
     duck.execute("CREATE OR REPLACE TABLE t (id INT, part INT, x INT)")
     duck.execute(f"INSERT INTO t VALUES {_values(rows)}")
     assert left == Counter(duck.execute(f"SELECT * FROM t WHERE {predicate}").fetchall())
+
+
+@given(tables(), predicates(depth=4), ROWS)
+def test_the_normal_form_of_a_condition_means_the_same(schema, predicate, rows):
+    where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema}).where
+    form = normal(where)
+    assert normal(form) == form
+    for row in rows:
+        assert evaluate(form, (row,)) == evaluate(where, (row,))
 
 
 def _values(rows):
@@ -80,7 +91,7 @@ def test_footprints_are_sound(schema, verb, predicate, rows):
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
     database = initial({"t": schema}, [fill])
     done = effect(
-        read_statement(f"{verb} WHERE {predicate}", {"t": schema}), database, "a", {"t": schema}
+        readable(f"{verb} WHERE {predicate}", {"t": schema}), database, "a", {"t": schema}
     )
     home = {row.id: f for f in database["t"].files for row in f.rows}
     other = read_statement("INSERT INTO t VALUES (9, 9, 9)", {"t": schema})

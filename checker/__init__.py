@@ -1,9 +1,10 @@
-"""What can be asked: the verbs, without a JVM. Imported when first used, so that a shell starts fast."""
+"""What can be asked: the verbs, without a JVM."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
     from isolitmus.checker.checks import check
@@ -13,10 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "explain", "run", "separate"]
 
-HOMES = {"check": "checks", "explain": "words", "run": "runs", "separate": "separation"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'isolitmus.checker' has no attribute '{name}'")
-    return getattr(import_module(f"isolitmus.checker.{HOMES[name]}"), name)
+__getattr__ = lazily(
+    __name__, {"check": "checks", "explain": "words", "run": "runs", "separate": "separation"}
+)

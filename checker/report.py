@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from isolitmus.checker.draw import dependencies, mermaid, timeline
+from isolitmus.checker.draw import timeline
 from isolitmus.checker.separation import ASSUMPTIONS
-from isolitmus.checker.words import because, explain, serial_words
+from isolitmus.checker.words import because, serial_words
 from isolitmus.model.values import show_row
-from isolitmus.specs.catalogue import level, spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,31 +53,22 @@ def report(findings: Sequence[Finding], headline: str) -> str:
     )
     environment.filters["rows"] = _rows
     return environment.get_template("report.md.j2").render(
-        findings=[(finding, _pictures(finding)) for finding in findings],
+        findings=[(finding, _graph(finding)) for finding in findings],
         headline=headline,
         assumptions=ASSUMPTIONS,
         because=because,
-        explain=explain,
         serial_words=serial_words,
         timeline=timeline,
-        level=level,
-        spec=spec,
     )
 
 
-def _pictures(finding: Finding) -> dict[str, str]:
+def _graph(finding: Finding) -> str:
     """The dependency graph of the history as it was found, the cycle thick."""
-    litmus, violation = finding.separation.litmus, finding.separation.violation
-    if litmus is None or violation is None:
-        return {}
-    admitted = next(
-        (r.predicted for r in finding.replays if r.predicted.run.protocol == finding.separation.a),
-        None,
-    )
-    frame = admitted.frame if admitted is not None else None
-    nodes = {name: statement.sql for name, statement in litmus.transactions.items()}
-    edges = dependencies(frame) if frame is not None else []
-    return {"graph": mermaid(nodes, edges, violation.cycle)}
+    found = finding.separation
+    admitted = [r.predicted for r in finding.replays if r.predicted.run.protocol == found.a]
+    if found.violation is None or not admitted:
+        return ""
+    return admitted[0].to_mermaid(found.violation.cycle)
 
 
 def _rows(rows: Rows | None) -> str:

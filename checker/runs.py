@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.draw import dependencies, mermaid
 from isolitmus.checker.effects import effect
 from isolitmus.checker.execute import after, execute, execution_frame, initial, observe
 from isolitmus.checker.graph import judge
@@ -23,9 +24,9 @@ from isolitmus.model.verdict import Unknown
 from isolitmus.specs.catalogue import level, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.frame import Frame
+    from isolitmus.model.frame import Edge, Frame
     from isolitmus.model.litmus import Expectation, Litmus
     from isolitmus.model.run import Run, TransactionRun
     from isolitmus.model.spec import Spec
@@ -125,6 +126,11 @@ class Judged:
         if self.expectation is None:
             return "none"
         return "not met" if self.differences else "met"
+
+    def to_mermaid(self, cycle: Iterable[Edge] = ()) -> str:
+        """The dependency graph with the reason on every edge; the edges of ``cycle`` thick."""
+        nodes = {name: statement.sql for name, statement in self.litmus.transactions.items()}
+        return mermaid(nodes, [] if self.frame is None else dependencies(self.frame), cycle)
 
     def to_json(self) -> dict[str, object]:
         """The run as interface.md has it."""

@@ -1,0 +1,28 @@
+"""The nouns: what relations, frames, histories, statements, tables and runs are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.lazy import lazily
+
+if TYPE_CHECKING:
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
+    from isolitmus.model.litmus import HistoryTest, Litmus
+    from isolitmus.model.relation import Relation
+    from isolitmus.model.run import Run
+
+__all__ = ["Frame", "History", "HistoryTest", "Litmus", "Relation", "Run"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Frame": "frame",
+        "History": "history",
+        "HistoryTest": "litmus",
+        "Litmus": "litmus",
+        "Relation": "relation",
+        "Run": "run",
+    },
+)

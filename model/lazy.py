@@ -1,0 +1,22 @@
+"""Names of a package that are imported when first used, so that a shell starts fast."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["lazily"]
+
+
+def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's ``__getattr__``: each name comes from the submodule that ``homes`` says."""
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return get

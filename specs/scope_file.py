@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.scope import FRESH, Scope, fresh
 from isolitmus.model.statement import Read
-from isolitmus.specs.litmus_file import FileReader, read_toml
 from isolitmus.specs.sql import read_statement
+from isolitmus.specs.table_file import FileReader, read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

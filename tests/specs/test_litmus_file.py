@@ -1,0 +1,118 @@
+"""Litmus and scope files that are wrong: one sentence each, with the file, the key and a remedy."""
+
+import pytest
+
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.scope_file import read_scope
+
+GOOD = {
+    "title": '"T"',
+    "schedule": '"a.start b a.commit"',
+    "[table]": "",
+    "columns": '"id INT, part INT"',
+    "partitioned_by": '["part"]',
+    "init": '["INSERT INTO t VALUES (1, 0)"]',
+    "[transactions]": "",
+    "a": '"DELETE FROM t WHERE part = 0"',
+    "b": '"INSERT INTO t VALUES (2, 0)"',
+    "[expect.delta-serializable]": "",
+    "outcome": '{ a = "ConcurrentAppendException", b = ["committed"] }',
+    "tables": "{ t = [[1, 0], [2, 0]] }",
+}
+
+
+def text(**changes):
+    lines = {**GOOD, **changes}
+    return "\n".join(
+        key if key.startswith("[") else f"{key} = {value}"
+        for key, value in lines.items()
+        if value is not None
+    )
+
+
+def test_the_file_that_the_others_are_made_of_reads():
+    test = read_litmus(text(), "good")
+    assert test.expect["delta-serializable"].tables == {"t": ((1, 0), (2, 0))}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"title": None}, "bad.toml: the file needs 'title' (a text)"),
+        ({"title": "3"}, "bad.toml: title is 3; a text is wanted"),
+        ({"hold": '["x"]'}, "[expect.delta-serializable] has no key 'hold'; did you mean 'holds'?"),
+        ({"schedule": '"a.start c"'}, "schedule step 'c' names no transaction; known: a, b"),
+        ({"schedule": '"a.commit a.start b"'}, "schedule step 'a.commit' commits a before it starts; put a.start earlier"),
+        ({"schedule": '"a b a"'}, "schedule step 'a' starts a a second time"),
+        ({"schedule": '"a.start a.commit a.commit b"'}, "schedule step 'a.commit' commits a a second time"),
+        ({"schedule": '"a.start b"'}, "the schedule never ends a; add 'a.commit'"),
+        ({"schedule": '"a"'}, "the schedule never starts b; add 'b'"),
+        ({"schedule": '"a.park-init a.commit b"'}, "is not one that this version carries out; use a.start, a.commit or a"),
+        ({"columns": '"id INTEGER"'}, "table.columns: no type 'INTEGER'"),
+        ({"columns": '"id"'}, "table.columns: 'id' is no column; write NAME TYPE, …"),
+        ({"columns": '"id INT, ID INT"'}, "table.columns names 'id' twice"),
+        ({"partitioned_by": '["prat"]'}, "table.partitioned_by names no column: 'prat'; did you mean 'part'?"),
+        ({"columns": '"part INT"', "a": '"DELETE FROM t"', "b": '"DELETE FROM t"', "init": "[]"}, "table.partitioned_by takes every column"),
+        ({"init": '["INSERT INTO t VALUES (1)"]'}, "bad.toml, table.init:1:13: table t has 2 columns, the query gives 1"),
+        ({"init": '["SELECT * FROM t"]'}, "table.init holds a query, 'SELECT * FROM t'"),
+        ({"init": '[["DELETE FROM t"], []]'}, "a litmus test has one initial table"),
+        ({"a": '"DELETE FROM t WHERE prat = 0"'}, "bad.toml, transaction a:1:21: no column 'prat' here; did you mean 'part'?"),
+        ({"a": '"DELETE FORM t"'}, "bad.toml, transaction a:1:"),
+        ({"a": "3"}, "transactions.a is not one SQL text"),
+        ({"outcome": '{ c = "committed" }'}, "[expect.delta-serializable.outcome] has no key 'c'; known: a, b"),
+        ({"outcome": "{ a = [] }"}, "expect.delta-serializable.outcome.a is []; an outcome or a list of them is wanted"),
+        ({"tables": "{ u = [] }"}, "[expect.delta-serializable.tables] has no key 'u'"),
+        ({"tables": "{ t = [[1]] }"}, "expect.delta-serializable.tables.t: row [1] has not 2 values"),
+        ({"tables": "{ t = [[1.5, 0]] }"}, "1.5 is no value; write a number, a text, a boolean, a date or { null = true }"),
+        ({"versions": "{ one = {} }"}, "expect.delta-serializable.versions.one is no version"),
+        ({"serial": '["a c"]'}, "expect.delta-serializable.serial names no transaction: 'c'"),
+        ({"log": '{ a = { blind = "no" } }'}, "expect.delta-serializable.log.a.blind is 'no'; true or false is wanted"),
+    ],
+)  # fmt: skip
+def test_a_wrong_litmus_file_is_one_sentence(changes, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(text(**changes), "bad")
+    assert message in str(refused.value)
+    assert str(refused.value).startswith("bad.toml")
+
+
+def test_a_file_that_is_no_toml_says_where():
+    with pytest.raises(IsolitmusError, match=r"bad\.toml: this is no TOML: .*line 2"):
+        read_litmus("title = 'x'\nschedule\ntags = []", "bad")
+
+
+SCOPE = """
+title = "S"
+[table]
+columns = "id INT"
+[scope]
+transactions = [2, 3]
+statements = ["INSERT INTO t VALUES ({fresh})", "DELETE FROM t WHERE id = 1"]
+"""
+
+
+def test_fresh_is_another_number_at_every_position():
+    scope = read_scope(SCOPE, "s")
+    assert [s.sql for s in scope.statements[0][:3]] == [
+        "INSERT INTO t VALUES (100)",
+        "INSERT INTO t VALUES (200)",
+        "INSERT INTO t VALUES (400)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[2, 3]", "0", "scope.transactions is 0; a whole number from 1 to 8, or a list of them"),
+        ("transactions =", "transaction =", "[scope] has no key 'transaction'; did you mean 'transactions'?"),
+        ("DELETE FROM t WHERE id = 1", "SELECT * FROM t", "put it into scope.readers"),
+        ("statements = [", "readers = ['DELETE FROM t']\nstatements = [", "scope.readers holds a statement that writes"),
+        ("statements = [", "noops = 'drop'\nstatements = [", "scope.noops is 'drop'; 'skip' or 'keep' is wanted"),
+        ("({fresh})", "({frehs})", "s.toml, scope.statements:1:"),
+    ],
+)  # fmt: skip
+def test_a_wrong_scope_file_is_one_sentence(old, new, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read_scope(SCOPE.replace(old, new), "s")
+    assert message in str(refused.value)

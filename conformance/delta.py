@@ -21,6 +21,8 @@ from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isolitmus.conformance.parking import Transaction
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.tables import Tables
@@ -56,16 +58,16 @@ def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 
             ):
                 _initialise(litmus, tables, parking, session)
                 return _Replay(litmus, tables, parking, session).run(protocol)
-        except Py4JNetworkError as error:
+        except (Py4JNetworkError, ConnectionError) as error:
             raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
 
     return interruptible(carry_out)
 
 
 def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
-    for number, statement in enumerate(litmus.init, 1):
+    for statement in litmus.init:
         body = _body(statement, tables.client(_target(statement)))
-        transaction = parking.start(f"init {number}", body, stops=False)
+        transaction = parking.start(f"init statement {statement.sql!r}", body, stops=False)
         if transaction.error is not None:
             failure = understand(transaction.error, session.jvm)
             raise LitmusError(
@@ -114,7 +116,7 @@ class _Replay:
             stops = step.action == "start" and not isinstance(statement, Read)
             body = _body(statement, self._tables.client(_target(statement)))
             version = self._chronicle.version
-            thread = self._parking.start(name, body, stops=stops)
+            thread = self._parking.start(f"{name}, {statement.sql!r},", body, stops=stops)
             self._started[name] = _Started(thread, version)
         self._started[name].commits += self._chronicle.update()
 
@@ -128,6 +130,7 @@ class _Replay:
                 failure.exception,
                 failure.error_class,
                 started.version,
+                version=max(started.commits, default=None),
                 commits=started.commits,
             )
         if isinstance(self._litmus.transactions[name], Read):
@@ -152,7 +155,7 @@ def _target(statement: Statement) -> str | None:
     return None if isinstance(statement, Read) else statement.target
 
 
-def _body(statement: Statement, client: Any) -> Any:
+def _body(statement: Statement, client: Any) -> Callable[[], Rows | None]:
     """The statement as a callable: runs the author's text, returns the rows of a reader."""
 
     def body() -> Rows | None:

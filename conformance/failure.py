@@ -17,19 +17,17 @@ __all__ = ["Failure", "keep_java_exceptions", "understand"]
 
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Where PySpark reports exceptions that know their place in a query (errors/exceptions/base.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed statement: simple class name, error class if it has one, and whether it is a conflict.
-
-    ``surface`` is the class of what the caller saw, where ``exception`` was found among its causes.
-    """
+    """A failed statement: simple class name, error class if it has one, whether it is a conflict."""
 
     exception: str
     error_class: str | None
     conflict: bool
-    surface: str
 
     @property
     def outcome(self) -> str:
@@ -39,12 +37,17 @@ class Failure:
 
 @contextmanager
 def keep_java_exceptions() -> Iterator[None]:
-    """While the block runs, every exception that PySpark converts keeps ``java_exception``."""
+    """While the block runs, every exception that PySpark converts keeps ``java_exception``.
+
+    Nor does PySpark write each one on standard error: here a failure is an outcome.
+    """
     import delta.exceptions  # noqa: F401 - installs its own conversion first, ours goes around it
     from pyspark.errors.exceptions import captured
+    from pyspark.logger import PySparkLogger
 
     module: Any = captured
     convert = module.convert_exception
+    loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
 
     def keep(java: Any) -> Any:
         converted: Any = convert(java)
@@ -52,28 +55,29 @@ def keep_java_exceptions() -> Iterator[None]:
         return converted
 
     module.convert_exception = keep
+    for logger in loggers:
+        logger.disabled = True
     try:
         yield
     finally:
         module.convert_exception = convert
+        for logger in loggers:
+            logger.disabled = False
 
 
 def understand(error: BaseException, jvm: Any) -> Failure:
     """What a failure of a statement was.
 
-    A conflict counts wherever it stands among the causes; of other failures the outermost one that
-    has an error class is taken, else the outermost.
+    A conflict counts wherever it stands among the causes; of other failures the outermost is taken,
+    which is what a user sees.
     """
     java = getattr(error, "java_exception", None)
     if java is None:
-        name = type(error).__name__
-        return Failure(name, None, conflict=False, surface=name)
-    chain = list(_causes(java))
-    surface = _simple_name(chain[0])
-    for cause in chain:
-        if cause.getClass().getName().startswith(CONFLICTS):
-            return Failure(_simple_name(cause), _error_class(cause, jvm), True, surface)
-    return Failure(surface, _error_class(chain[0], jvm), False, surface)
+        return Failure(type(error).__name__, None, conflict=False)
+    conflicts = (c for c in _causes(java) if c.getClass().getName().startswith(CONFLICTS))
+    conflict = next(conflicts, None)
+    meant = java if conflict is None else conflict
+    return Failure(_simple_name(meant), _error_class(meant, jvm), conflict is not None)
 
 
 def _causes(java: Any) -> Iterator[Any]:

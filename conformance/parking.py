@@ -37,8 +37,8 @@ __all__ = ["Parking", "Transaction"]
 
 T = TypeVar("T")
 
-LAST_SECONDS = 15.0
-"""How long an abandoned statement may take to notice that its jobs were cancelled."""
+LAST_SECONDS = 15
+"""How long an abandoned statement may take to notice that its jobs are cancelled."""
 
 
 class Transaction(Generic[T]):
@@ -47,7 +47,7 @@ class Transaction(Generic[T]):
     def __init__(self, name: str, body: Callable[[], T], session: Session, *, stops: bool) -> None:
         self.name = name
         self._session = session
-        self._group = f"isolitmus-{name}-{uuid4().hex}"
+        self._group = f"isolitmus-{uuid4().hex}"
         self._brake = _Brake(name, session) if stops else None
         self._worker = Worker(self._group, lambda: self._run(body))
         self._worker.start()
@@ -90,9 +90,11 @@ class Transaction(Generic[T]):
     def abandon(self) -> None:
         """Let everything go and end the thread, whatever the statement is doing."""
         self.go_on()
-        if not self.ended:
+        for _ in range(LAST_SECONDS):  # more than once: between two jobs there is none to cancel
+            if self.ended:
+                break
             self._session.spark.sparkContext.cancelJobGroup(self._group)
-            self._worker.join(LAST_SECONDS)
+            self._worker.join(1)
 
 
 class Parking:
@@ -125,7 +127,7 @@ class Parking:
     def start(self, name: str, body: Callable[[], T], *, stops: bool) -> Transaction[T]:
         """Start a statement; one that ``stops`` returns parked before its commit, or ended.
 
-        One that does not stop runs to its end. TimeLimit names what it was waiting for.
+        One that does not stop runs to its end. TimeLimit says of ``name`` what it did not do.
         """
         transaction = Transaction(name, body, self._session, stops=stops)
         self._started.append(transaction)
@@ -148,9 +150,7 @@ class Parking:
         self, transaction: Transaction[Any], condition: Callable[[], bool], missing: str
     ) -> None:
         if not self._interruption.wait_for(condition, self._seconds):
-            raise TimeLimit(
-                f"transaction '{transaction.name}' did not {missing} within {self._seconds:g} s"
-            )
+            raise TimeLimit(f"{transaction.name} did not {missing} within {self._seconds:g} s")
 
 
 class _Brake:

@@ -61,19 +61,22 @@ def _launch(
 
     home = Path(pyspark.__file__).parent
     options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    return subprocess.Popen(  # noqa: S603 - Spark's own launcher, from the installed package
-        [str(home / "bin" / "spark-submit"), *options, "pyspark-shell"],
-        stdin=subprocess.PIPE,
-        stdout=output,
-        stderr=output,
-        env={
-            **java.environment(),
-            "SPARK_HOME": str(home),
-            "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
-        },
-        start_new_session=True,  # the terminal's Ctrl-C reaches Python only
-    )
+    try:
+        return subprocess.Popen(  # noqa: S603 - Spark's own launcher, from the installed package
+            [str(home / "bin" / "spark-submit"), *options, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env={
+                **java.environment(),
+                "SPARK_HOME": str(home),
+                "SPARK_CONNECT_MODE": "0",
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
+            },
+            start_new_session=True,  # the terminal's Ctrl-C reaches Python only
+        )
+    except OSError as error:
+        raise EngineUnavailable(f"Spark's launcher does not start: {error}") from error
 
 
 def _await(

@@ -289,7 +289,7 @@ def _aggregate(function: AggregateName, operand: Expr | None, group: Sequence[Ro
             return max(values, default=None)
 
 
-def fit(value: int, type_: Type) -> int:
+def fit(value: int, type_: Type, error: str = "SparkArithmeticException") -> int:
     """The integer, if the type holds it; else the error that Spark's ANSI mode raises.
 
     >>> fit(2**31, "INT")
@@ -298,7 +298,7 @@ def fit(value: int, type_: Type) -> int:
     """
     low, high = RANGES[type_]
     if not low <= value <= high:
-        raise EvaluationError("SparkArithmeticException", f"{value} does not fit into {type_}")
+        raise EvaluationError(error, f"{value} does not fit into {type_}")
     return value
 
 

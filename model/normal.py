@@ -18,7 +18,7 @@ from isolitmus.model import expression as ex
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FLIPPED", "NEGATED", "columns", "disjuncts", "normal", "query_surprise", "surprise"]
+__all__ = ["columns", "normal", "query_surprise", "surprise"]
 
 FLIPPED: dict[ex.CompareOp, ex.CompareOp] = {
     "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",

@@ -1,0 +1,71 @@
+"""How many files a statement writes, and which rows share one: the model depends on each of these."""
+
+import duckdb
+import pytest
+
+from isolitmus.conformance.log import latest, read_commits
+from isolitmus.conformance.tables import made
+
+pytestmark = pytest.mark.spark
+
+SOURCE = "(SELECT 1 AS id, 0 AS part UNION ALL SELECT {} UNION ALL SELECT {}) s"
+INSERT = "WHEN NOT MATCHED THEN INSERT (id, part) VALUES (s.id, s.part)"
+
+
+def merge(a, b, clauses):
+    return f"MERGE INTO t USING {SOURCE.format(a, b)} ON t.id = s.id {clauses}"
+
+
+# (statement, files removed, rows of each file added); each on the table that the one before left
+PARTITIONED = [
+    ("INSERT INTO t VALUES (1, 0), (2, 1), (3, 0)", 0, ["1 3", "2"]),
+    ("INSERT INTO t SELECT 4, 0 UNION ALL SELECT 5, 0", 0, ["4", "5"]),
+    ("INSERT INTO t SELECT id + 10, part FROM t WHERE id > 3", 0, ["14 15"]),
+    ("UPDATE t SET id = id + 100 WHERE id = 4 OR id = 14", 2, ["104 114 15"]),
+    (merge("8, 0", "9, 0", f"WHEN MATCHED THEN DELETE {INSERT}"), 1, ["3 8 9"]),
+    (merge("21, 0", "22, 0", INSERT), 0, ["1 21 22"]),
+    ("OPTIMIZE t", 4, ["1 104 114 15 21 22 3 5 8 9"]),
+    ("UPDATE t SET id = id WHERE part = 1", 1, ["2"]),
+]
+UNPARTITIONED = [
+    ("INSERT INTO t VALUES (1, 0), (2, 1), (3, 0)", 0, ["1 2 3"]),
+    ("INSERT INTO t SELECT 4, 0 UNION ALL SELECT 5, 0", 0, ["4", "5"]),
+    ("DELETE FROM t WHERE id = 1 OR id = 4", 2, ["2 3"]),
+    (merge("3, 0", "9, 0", f"WHEN MATCHED THEN UPDATE SET t.part = 7 {INSERT}"), 1, ["1 2 3 9"]),
+    # where a MERGE rewrites nothing, the source's branches stay apart, as in an INSERT
+    (merge("21, 0", "22, 0", INSERT), 0, ["21", "22"]),
+    ("OPTIMIZE t", 4, ["1 2 21 22 3 5 9"]),
+    ("INSERT OVERWRITE t SELECT id, part FROM t WHERE id < 4", 1, ["1 2 3"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "statements"), [(True, PARTITIONED), (False, UNPARTITIONED)]
+)
+def test_files(session, make, partitioned, statements):
+    litmus = make("r", partitioned=partitioned, r="SELECT 1")
+    with made(litmus, "Serializable", session) as tables:
+        seen = []
+        for sql, _, _ in statements:
+            before = latest(tables.paths["t"])
+            tables.client("t").sql(sql).collect()
+            (commit,) = read_commits(tables.paths["t"], since=before)
+            added = [ids(tables.paths["t"] / file["path"]) for file in commit.adds]
+            seen.append((sql, len(commit.removes), sorted(added)))
+    assert seen == statements
+
+
+def ids(path):
+    rows = duckdb.sql(f"SELECT id FROM read_parquet('{path}')").fetchall()
+    return " ".join(sorted(str(number) for (number,) in rows))
+
+
+def test_forty_files_become_one(session, make):
+    many = ", ".join(f"({number}, 0)" for number in range(40))
+    litmus = make("r", rows_per_file=1, r="SELECT 1")
+    with made(litmus, "Serializable", session) as tables:
+        tables.client("t").sql(f"INSERT INTO t VALUES {many}").collect()
+        tables.client(None).sql("UPDATE t SET id = id + 1").collect()
+        spread, joined = read_commits(tables.paths["t"], since=0)
+    assert len(spread.adds) == len(joined.removes) == 40
+    assert len(joined.adds) == 1

@@ -1,0 +1,130 @@
+"""Parking: a statement stops before its commit, and everything is let go whatever happens."""
+
+import threading
+import time
+
+import pytest
+
+from isolitmus.conformance.failure import understand
+from isolitmus.conformance.log import latest, read_commits
+from isolitmus.conformance.parking import Parking
+from isolitmus.conformance.tables import made
+from isolitmus.conformance.threads import Interruption, interruptible
+from isolitmus.model.errors import TimeLimit
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def table(session, make):
+    """Two files in one partition, at Serializable."""
+    litmus = make("r", r="SELECT 1")
+    with made(litmus, "Serializable", session) as tables:
+        client = tables.client("t")
+        client.sql("INSERT INTO t SELECT 1, 0 UNION ALL SELECT 2, 0").collect()
+        yield tables
+
+
+def parking(session, seconds=120):
+    return Parking(session, Interruption(), seconds)
+
+
+def run(table, sql):
+    client = table.client("t")
+    return lambda: client.sql(sql).collect()
+
+
+def threads():
+    return [t for t in threading.enumerate() if t.name.startswith("isolitmus")]
+
+
+def held_in_the_jvm(session):
+    """JVM threads that wait at one of Delta's barriers."""
+    stacks = session.jvm.java.lang.Thread.getAllStackTraces().values()
+    return sum("AtomicBarrier" in str(frame) for stack in stacks for frame in stack)
+
+
+def test_parked_before_the_commit(session, table):
+    path = table.paths["t"]
+    with parking(session) as lot:
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+        assert delete.parked
+        assert not delete.ended
+        assert latest(path) == 1
+        assert len(list(path.glob("part=0/*.parquet"))) == 2
+        lot.finish(delete)
+        assert delete.result()
+    (commit,) = read_commits(path, since=1)
+    assert (commit.operation, commit.read_version) == ("DELETE", 1)
+
+
+def test_what_has_nothing_to_commit_ends_at_once(session, table):
+    with parking(session) as lot:
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), stops=True)
+        assert delete.ended
+        assert not delete.parked
+        lot.finish(delete)
+    assert latest(table.paths["t"]) == 1
+
+
+def test_what_fails_early_ends_at_once(session, table):
+    with parking(session) as lot:
+        failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), stops=True)
+        assert failed.ended
+    failure = understand(failed.error, session.jvm)
+    assert failure.outcome == "error:ExtendedAnalysisException"
+    assert failure.error_class == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+def test_optimize_tries_again_on_the_same_thread(session, table):
+    """A metadata change aborts the first transaction; the second, unobserved, commits."""
+    path = table.paths["t"]
+    with parking(session) as lot:
+        optimize = lot.start("optimize", run(table, "OPTIMIZE t"), stops=True)
+        assert optimize.parked
+        run(table, "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')")()
+        lot.finish(optimize)
+        assert optimize.result()
+    change, compaction = read_commits(path, since=1)
+    assert (change.operation, compaction.operation) == ("SET TBLPROPERTIES", "OPTIMIZE")
+    assert compaction.read_version == change.version
+
+
+def test_time_limit_releases_everything(session, table):
+    endless = "INSERT INTO t SELECT count(*), 0 FROM range(1000000000000)"
+    started = time.monotonic()
+    with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+        lot.start("the endless insert", run(table, endless), stops=True)
+    assert str(caught.value) == (
+        "the endless insert did not come to its commit, nor end within 6 s"
+    )
+    assert time.monotonic() - started < 60
+    assert threads() == []
+    assert held_in_the_jvm(session) == 0
+    assert session.spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    assert read_commits(table.paths["t"])[-1].operation == "DELETE"
+
+
+def test_error_in_the_block_releases_everything(session, table):
+    with pytest.raises(ZeroDivisionError), parking(session) as lot:
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+        assert held_in_the_jvm(session) > 0
+        raise ZeroDivisionError
+    assert threads() == []
+    assert held_in_the_jvm(session) == 0
+
+
+def test_interrupt_releases_everything(session, table):
+    """A Ctrl-C in the waiting thread reaches the work, which cleans up before the caller goes on."""
+
+    def work(interruption):
+        with Parking(session, interruption, 120) as lot:
+            lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+            interruption.announce()
+            lot.start("endless", lambda: time.sleep(3), stops=False)
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+    assert threads() == []
+    assert held_in_the_jvm(session) == 0

@@ -1,0 +1,161 @@
+"""The session: what is missing is said in one sentence, and nothing stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import isolitmus.conformance.session as module
+from isolitmus.conformance import open_session
+from isolitmus.model.errors import EngineUnavailable
+
+
+def refusal():
+    with pytest.raises(EngineUnavailable) as caught, open_session():
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_importing_is_light():
+    code = "import isolitmus.conformance, sys; print('pyspark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_no_java(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert "this machine has no Java" in refusal()
+
+
+def test_no_package(monkeypatch):
+    def version(package):
+        raise metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert "'pip install pyspark==4.2.0 delta-spark==4.4.0'" in refusal()
+
+
+def test_another_release(monkeypatch):
+    monkeypatch.setattr(metadata, "version", lambda _: "4.2.0")
+    assert "delta-spark 4.2.0 is installed" in refusal()
+
+
+@pytest.mark.spark
+def test_another_session_in_this_process(session):
+    assert "another Spark session is open" in refusal()
+    assert session.spark.sql("SELECT 1").collect()
+
+
+@pytest.mark.spark
+def test_version(session):
+    assert session.version == "delta-spark 4.4.0, Spark 4.2.0"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_no_jar(monkeypatch, tmp_path):
+    """Ivy looks where there is nothing; what it prints stays off the terminal."""
+    settings = tmp_path / "ivysettings.xml"
+    settings.write_text(
+        "<ivysettings><settings defaultResolver='none'/>"
+        f"<resolvers><filesystem name='none'><ivy pattern='{tmp_path}/[module].xml'/></filesystem>"
+        "</resolvers></ivysettings>"
+    )
+    elsewhere = {"spark.jars.ivySettings": str(settings), "spark.jars.ivy": str(tmp_path / "ivy")}
+    monkeypatch.setattr(module, "_refuse_a_second", lambda: None)
+    monkeypatch.setattr(module, "SPEED", module.SPEED | elsewhere)
+    sentence = refusal()
+    assert "io.delta:delta-spark_4.2_2.13:4.4.0 could not be fetched" in sentence
+
+
+SCRIPT = """
+import sys
+from isolitmus.conformance import open_session, replay
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule
+from isolitmus.model.schema import Column, Schema
+from isolitmus.model.statement import Delete, Insert
+
+table = Schema("t", (Column("id", "INT"),))
+parked, other = Delete("DELETE FROM t", "t", None), Insert(sys.argv[1], "t", ())
+schedule = Schedule.parse("parked.start other parked.commit", {"parked", "other"})
+litmus = Litmus(
+    "script", "", "", {"t": table}, (), {"parked": parked, "other": other}, schedule
+)
+with open_session() as session:
+    print(session.directory, session.jvm.java.lang.ProcessHandle.current().pid(), flush=True)
+    replay(litmus, "delta-write-serializable", session)
+"""
+ENDLESS = "INSERT INTO t SELECT count(*) FROM range(1000000000000)"
+
+
+def run_in_a_process(sql):
+    """Python with a session and a replay in it: its process, the session's directory, the JVM's id."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, sql],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    directory, java = process.stdout.readline().split()
+    return process, Path(directory), int(java)
+
+
+def wait_until_it_runs(directory):
+    """Until the litmus test has its table, and some seconds more."""
+    for _ in range(900):
+        if any(directory.glob("litmus_*/t/_delta_log/*.json")):
+            break
+        time.sleep(0.1)
+    time.sleep(5)
+
+
+def gone(java):
+    """Whether the process has ended, within some seconds."""
+    for _ in range(100):
+        try:
+            os.kill(java, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_nothing_stays_and_nothing_is_printed():
+    process, directory, java = run_in_a_process("INSERT INTO t VALUES (1)")
+    assert process.communicate(timeout=120) == ("", "")
+    assert process.returncode == 0
+    assert gone(java)
+    assert not directory.exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_interrupt_ends_everything():
+    process, directory, java = run_in_a_process(ENDLESS)
+    wait_until_it_runs(directory)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert gone(java)
+    assert not directory.exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_jvm_that_dies_is_an_engine_that_is_not_there():
+    process, directory, java = run_in_a_process(ENDLESS)
+    wait_until_it_runs(directory)
+    os.kill(java, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert "EngineUnavailable: Spark's JVM ended during 'script'" in errors
+    assert not directory.exists()

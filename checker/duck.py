@@ -69,18 +69,49 @@ def _translate(statement: st.Statement) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
     tree = sqlglot.parse_one(statement.sql, read="databricks")
-    for merged in tree.find_all(exp.When):
-        then = merged.args["then"]
+    if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
+        return _merge(statement, tree)
+    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
+        return [
+            f"CREATE OR REPLACE TEMP TABLE replacement AS {_sql(tree.expression)}",
+            f'DELETE FROM "{statement.target}"',
+            f"INSERT INTO {_sql(tree.this)} SELECT * FROM replacement",
+        ]
+    return [_sql(tree)]
+
+
+def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
+    """A MERGE; one that deletes without a condition may match a row several times, in Spark but not
+    in DuckDB, and becomes a DELETE and an INSERT.
+    """
+    whens = tree.args["whens"].expressions
+    for when in whens:
+        then = when.args["then"]
         if isinstance(then, exp.Update):
             for assignment in then.expressions:
                 if isinstance(assignment, exp.EQ):
                     assignment.this.set("table", None)
-    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
-        target = tree.this.sql(dialect="duckdb")
-        query = tree.expression.sql(dialect="duckdb")
-        return [
-            f"CREATE OR REPLACE TEMP TABLE replacement AS {query}",
-            f'DELETE FROM "{statement.target}"',
-            f"INSERT INTO {target} SELECT * FROM replacement",
-        ]
-    return [tree.sql(dialect="duckdb")]
+    matched = [(clause.action, clause.condition) for clause in statement.matched]
+    if matched != [("delete", None)] or len(statement.not_matched) > 1:
+        return [_sql(tree)]
+    target, source, on = (_sql(tree.args[part]) for part in ("this", "using", "on"))
+    inserts = [when for when in whens if not when.args["matched"]]
+    before, after = [], []
+    for when in inserts:
+        then, guard = when.args["then"], when.args.get("condition")
+        starred = isinstance(then.this, exp.Star)
+        values = "*" if starred else ", ".join(map(_sql, then.expression.expressions))
+        columns = "" if starred or then.this is None else _sql(then.this)
+        before.append(
+            f"CREATE OR REPLACE TEMP TABLE addition AS SELECT {values} FROM {source}"
+            f" WHERE NOT EXISTS (SELECT 1 FROM {target} WHERE {on})"
+            f" AND ({'TRUE' if guard is None else _sql(guard)})"
+        )
+        order = "BY NAME" if starred else columns
+        after.append(f'INSERT INTO "{statement.target}" {order} SELECT * FROM addition')
+    delete = f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {source} WHERE {on})"
+    return [*before, delete, *after]
+
+
+def _sql(tree: exp.Expr) -> str:
+    return tree.sql(dialect="duckdb")

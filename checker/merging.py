@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.skipping import merge_filters
-from isolitmus.checker.snapshot import assigned
+from isolitmus.checker.snapshot import DELTA_CAST, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.table import TableRow
@@ -65,7 +65,7 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     for branch in source.branches:
         new = [s for s in branch if not any(_true(statement.on, (t, s)) for t in targets)]
         values_ = [v for v in (_not_matched(statement, s) for s in new) if v is not None]
-        inserts.append(snapshot.inserted(schema, values_, sum(map(len, inserts))))
+        inserts.append(snapshot.inserted(schema, values_, sum(map(len, inserts)), DELTA_CAST))
     inserted = [row for branch in inserts for row in branch]
     writes += [RowWrite(schema.name, row.id, None, row.values) for row in inserted]
     # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.values import Row
 
-__all__ = ["Result", "Snapshot", "assigned", "stored"]
+__all__ = ["DELTA_CAST", "Result", "Snapshot", "assigned"]
+
+DELTA_CAST = "DeltaArithmeticException"
+"""What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
+SPARK_CAST = "SparkArithmeticException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +90,12 @@ class Snapshot:
         """The live files of a table."""
         return self.database[table].files
 
-    def inserted(self, schema: Schema, rows: Iterable[Row], start: int) -> tuple[TableRow, ...]:
+    def inserted(
+        self, schema: Schema, rows: Iterable[Row], start: int, error: str = SPARK_CAST
+    ) -> tuple[TableRow, ...]:
         """Rows with fresh identities, numbered from ``start``, stored into the columns' types."""
         return tuple(
-            TableRow(f"{self.writer}.{start + k}", self.writer, stored(schema, row))
+            TableRow(f"{self.writer}.{start + k}", self.writer, _stored(schema, row, error))
             for k, row in enumerate(rows)
         )
 
@@ -129,7 +135,7 @@ class Snapshot:
         )
 
 
-def stored(schema: Schema, row: Row, error: str = "SparkArithmeticException") -> Row:
+def _stored(schema: Schema, row: Row, error: str) -> Row:
     """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error."""
     return tuple(
         ex.fit(v, c.type, error) if isinstance(v, int) and c.type in ex.RANGES else v
@@ -140,7 +146,7 @@ def stored(schema: Schema, row: Row, error: str = "SparkArithmeticException") ->
 def assigned(
     schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
 ) -> Row:
-    """A row of UPDATE or MERGE after SET; Delta casts these values itself, with its own error."""
+    """A row of UPDATE or MERGE after SET."""
     values = dict(sets)
     after = tuple(ex.evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
-    return stored(schema, after, "DeltaArithmeticException")
+    return _stored(schema, after, DELTA_CAST)

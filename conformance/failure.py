@@ -68,16 +68,19 @@ def keep_java_exceptions() -> Iterator[None]:
 def understand(error: BaseException, jvm: Any) -> Failure:
     """What a failure of a statement was.
 
-    A conflict counts wherever it stands among the causes; of other failures the outermost is taken,
-    which is what a user sees.
+    A conflict counts wherever it stands among the causes. Of other failures the innermost that has
+    an error class is taken, else the outermost: whether Spark wraps an overflow in TASK_WRITE_FAILED
+    depends on where it happened to compute the value.
     """
     java = getattr(error, "java_exception", None)
     if java is None:
         return Failure(type(error).__name__, None, conflict=False)
-    conflicts = (c for c in _causes(java) if c.getClass().getName().startswith(CONFLICTS))
-    conflict = next(conflicts, None)
-    meant = java if conflict is None else conflict
-    return Failure(_simple_name(meant), _error_class(meant, jvm), conflict is not None)
+    chain = list(_causes(java))
+    for cause in chain:
+        if cause.getClass().getName().startswith(CONFLICTS):
+            return Failure(_simple_name(cause), _error_class(cause, jvm), conflict=True)
+    meant = next((c for c in reversed(chain) if _error_class(c, jvm) is not None), java)
+    return Failure(_simple_name(meant), _error_class(meant, jvm), conflict=False)
 
 
 def _causes(java: Any) -> Iterator[Any]:

@@ -1,6 +1,8 @@
 """Every litmus test of the catalogue on real Delta: what is expected, what the model predicts, and
 what happens are one."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from isolitmus.checker import run
@@ -17,13 +19,29 @@ CASES = [
     for expected in protocols()
     if expected in litmus(name).expect
 ]
+AT_ONCE = 3
+
+
+@pytest.fixture(scope="module")
+def replays(session, request):
+    """The replays of the selected cases, several at a time on tables of their own: each waits for
+    Spark more than it keeps a processor busy."""
+    selected = [
+        (item.callspec.params["name"], item.callspec.params["under"])
+        for item in request.session.items
+        if item.path == request.path
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {case: pool.submit(replay, litmus(case[0]), case[1], session) for case in selected}
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("name", "under"), CASES)
-def test_predicted_equals_observed_equals_expected(session, name, under):
+def test_predicted_equals_observed_equals_expected(replays, name, under):
     test = litmus(name)
-    predicted, observed = run(test, protocol(under)), Judged(test, replay(test, under, session))
+    observed = Judged(test, replays[name, under].result())
+    predicted = run(test, protocol(under))
     assert compare(predicted.run, observed.run) == ()
     assert observed.differences == ()
     assert observed.serial == predicted.serial

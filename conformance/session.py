@@ -45,10 +45,8 @@ SPEED = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.log.level": "OFF",
-    # statements are short: the optimising compiler and parallel collectors cost more than they give
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC"
-    ),
+    # small heaps and short jobs: parallel collectors cost more than they give
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

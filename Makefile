@@ -20,7 +20,7 @@ test: preflight lint
 	$(BIN)/pytest
 
 quick: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -m 'not spark and not slow'
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'
 
 lint: env
 	$(BIN)/ruff check

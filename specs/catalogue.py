@@ -111,10 +111,9 @@ def litmus_files(name: str) -> list[Path]:
 
 def litmus(name: str) -> Litmus | HistoryTest:
     """The litmus test with this name, or in the ``.toml`` file with this path."""
-    from isolitmus.specs.litmus_file import read_litmus
-
     path = litmus_files(name)[0]
-    return read_litmus(_text(path, LitmusError), path.stem, path)
+    shipped = path.is_relative_to(HOME / "litmus")
+    return _read_shipped_litmus(path) if shipped else _read_litmus(path)
 
 
 def scopes() -> list[str]:
@@ -158,6 +157,17 @@ def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
 @cache
 def _read_shipped(path: Path) -> Spec:
     return _read(path)
+
+
+@cache
+def _read_shipped_litmus(path: Path) -> Litmus | HistoryTest:
+    return _read_litmus(path)
+
+
+def _read_litmus(path: Path) -> Litmus | HistoryTest:
+    from isolitmus.specs.litmus_file import read_litmus
+
+    return read_litmus(_text(path, LitmusError), path.stem, path)
 
 
 def _read(path: Path) -> Spec:

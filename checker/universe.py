@@ -43,18 +43,16 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An execution of a scope's statements: writers in log order, then readers."""
+    """An execution of a scope's statements, writers in log order, then readers; and its frame,
+    without reasons.
+    """
 
     scope: Scope
     init: tuple[Statement, ...]
     statements: tuple[Statement, ...]
     events: tuple[Event, ...]
     states: tuple[Database, ...]
-
-    @property
-    def frame(self) -> Frame:
-        """The candidate's frame, without reasons."""
-        return frame(self.events, reasons=False)
+    frame: Frame
 
     @property
     def writers(self) -> int:
@@ -128,14 +126,15 @@ def candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A prefix of candidates: its statements and events, the states so far, and for each state the
-    effects that were worked out on it already, by statement and position.
+    """A prefix of candidates: its statements and events, the frame of them, the states so far, and
+    for each state the effects that were worked out on it already, by statement and position.
     """
 
     statements: tuple[Statement, ...]
     events: tuple[Event, ...]
     states: tuple[Database, ...]
     effects: tuple[dict[tuple[int, int], Effect], ...]
+    frame: Frame
 
 
 class _Search:
@@ -150,7 +149,8 @@ class _Search:
         self.scope, self.init = scope, init
         self.writers, self.readers = writers, readers
         self.keep = keep
-        self.root = _Node((), (), (initial(scope.tables, init),), ({},))
+        start = (initial(scope.tables, init),)
+        self.root = _Node((), (), start, ({},), frame((), reasons=False))
 
     def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
         """The candidates below a prefix that use the first ``vocabulary`` statements, the last of
@@ -171,7 +171,8 @@ class _Search:
                     continue
                 event = Event(f"T{position}", done, read_version, position)
                 events = (*node.events, event)
-                if not self.keep(frame(events, reasons=False)):
+                seen = frame(events, reasons=False)
+                if not self.keep(seen):
                     yield None
                     continue
                 longer = _Node(
@@ -179,6 +180,7 @@ class _Search:
                     events,
                     (*node.states, after(node.states[-1], event)),
                     (*node.effects, {}),
+                    seen,
                 )
                 yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
 
@@ -199,8 +201,9 @@ class _Search:
                 for k, (s, v) in enumerate(chosen, 1)
             )
             events = node.events + readers
-            if readers and not self.keep(frame(events, reasons=False)):
+            seen = frame(events, reasons=False) if readers else node.frame
+            if readers and not self.keep(seen):
                 yield None
                 continue
             statements = node.statements + tuple(s for s, _ in chosen)
-            yield Candidate(self.scope, self.init, statements, events, node.states)
+            yield Candidate(self.scope, self.init, statements, events, node.states, seen)

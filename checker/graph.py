@@ -74,8 +74,8 @@ class BitsetAlgebra:
 def judge(frame: Frame, spec: Spec) -> Verdict:
     """What a spec says of a frame.
 
-    ``Allowed`` with an order of all nodes that respects the acyclic axioms, ``Forbidden`` with one
-    violation for each broken axiom, or ``Needs`` the names that the frame does not have.
+    ``Allowed`` with an order of all transactions that respects the acyclic axioms, ``Forbidden`` with
+    one violation for each broken axiom, or ``Needs`` the names that the frame does not have.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.cat import read
@@ -96,7 +96,8 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
     if broken:
         return Forbidden(broken)
     orders = [fold.relation(axiom.expr) for axiom in spec.axioms if axiom.test == "acyclic"]
-    return Allowed(tuple(frame.nodes[i] for i in serial_order(len(frame.nodes), orders)))
+    order = serial_order(len(frame.nodes), orders)
+    return Allowed(tuple(frame.nodes[i] for i in order if i < frame.transactions))
 
 
 def missing(frame: Frame, spec: Spec) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from isolitmus.checker.admission import admission
 from isolitmus.checker.graph import judge, missing
 from isolitmus.checker.monotone import increasing
 from isolitmus.model.completion import completions
-from isolitmus.model.frame import Frame
+from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
 if TYPE_CHECKING:
+    from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
@@ -41,8 +42,9 @@ def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verd
     >>> check_history(History.parse("r1(x0) w1(x1) r2(x1) c1 c2"), level("serializable")).witness
     ('T1', 'T2')
     """
+    reads = needs_reads(spec)
     first = next(history.completions())
-    lacking = missing(first.frame(reasons=False), spec)
+    lacking = missing(first.frame(reasons=False, reads=reads), spec)
     if lacking:
         return Needs(lacking)
     orders = _uses_orders(history, spec)
@@ -54,14 +56,14 @@ def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verd
     for tried, completion in enumerate(islice(completions(history, orders=orders), limit + 1)):
         if tried == limit:
             return Unknown(f"none of the first {limit} completions is allowed, and there are more")
-        frame = completion.frame(reasons=False)
+        frame = completion.frame(reasons=False, reads=reads)
         if admits(frame):
-            verdict = judge(completion.frame(), spec)
+            verdict = judge(completion.frame(reads=reads), spec)
             assert isinstance(verdict, Allowed)
             committed = {f"T{number}" for number in completion.committed}
             return Allowed(tuple(name for name in verdict.witness if name in committed))
         common = frame if common is None else _meet(common, frame)
-    shown = first.frame()
+    shown = first.frame(reads=reads)
     if common is not None and common.sets == shown.sets and increasing(spec):
         forced = judge(replace(common, why=shown.why), spec)
         if isinstance(forced, Forbidden):
@@ -77,8 +79,8 @@ def _uses_orders(history: History, spec: Spec) -> bool:
 
 def _meet(a: Frame, b: Frame) -> Frame:
     """What two frames on the same nodes have in common."""
-    return Frame(
-        a.nodes,
-        {name: relation & b.relations[name] for name, relation in a.relations.items()},
-        {name: members & b.sets[name] for name, members in a.sets.items()},
+    return replace(
+        a,
+        relations={name: relation & b.relations[name] for name, relation in a.relations.items()},
+        sets={name: members & b.sets[name] for name, members in a.sets.items()},
     )

@@ -91,6 +91,9 @@ class Reasons:
     left side, ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single edges
     is one edge with both names and both reasons (``unseen & adds-meets-reads``); else it gives the
     shorter of the two. An edge that is followed backwards has ``^-1`` after its name.
+
+    Where the way from one transaction to another passes through reads, it is one edge: its kind is the
+    way as an expression, ``rival & (wr ; in^-1) ; rf^-1``, its reason what each step adds.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Reasons:
         self._frame = frame
         self._fold = fold
         self._definitions = definitions
+        self._reads = frozenset(frame.nodes[frame.transactions + 1 :])
 
     def edges(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
         """The edges that lead from i to j, each one's end the next one's start.
@@ -106,7 +110,7 @@ class Reasons:
         A pair that no edge is needed for, such as one of ``[S]``, gives a single edge with the
         expression for its kind.
         """
-        found = self._why(expr, i, j)
+        found = _through(self._why(expr, i, j), self._reads)
         return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), ""),)
 
     def _why(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
@@ -118,7 +122,8 @@ class Reasons:
             case Binary("|", left, right):
                 return self._why(left if self._has(left, i, j) else right, i, j)
             case Binary("&", left, right):
-                return _both(self._why(left, i, j), self._why(right, i, j))
+                pair = self._why(left, i, j), self._why(right, i, j)
+                return _met(*pair) if self._reads & self._ends(i, j) else _both(*pair)
             case Binary("\\", left, _):
                 return self._why(left, i, j)
             case Binary(";", left, right):
@@ -136,6 +141,9 @@ class Reasons:
                 return tuple(edge for a, b in pairwise(path) for edge in self._why(operand, a, b))
         return ()
 
+    def _ends(self, i: int, j: int) -> set[str]:
+        return {self._frame.nodes[i], self._frame.nodes[j]}
+
     def _has(self, expr: Expr, i: int, j: int) -> bool:
         return (i, j) in self._fold.relation(expr)
 
@@ -147,7 +155,48 @@ def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
     return min((e for e in (left, right) if e), key=len, default=())
 
 
+def _met(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Two ways from or to one read as one edge: both hold of it, so both are told."""
+    if not left or not right:
+        return left or right
+    one, other = _joined(left), _joined(right)
+    kinds = [e.kind if len(way) == 1 else f"({e.kind})" for e, way in ((one, left), (other, right))]
+    return (replace(one, kind=" & ".join(kinds), why=_told(left + right)),)
+
+
+def _through(edges: tuple[Edge, ...], reads: frozenset[str]) -> tuple[Edge, ...]:
+    """The edges, those one after another joined that meet in a read."""
+    ways: list[tuple[Edge, ...]] = []
+    for edge in edges:
+        if ways and edge.source in reads:
+            ways[-1] += (edge,)
+        else:
+            ways.append((edge,))
+    return tuple(_joined(way) for way in ways)
+
+
+def _joined(way: tuple[Edge, ...]) -> Edge:
+    if len(way) == 1:
+        return way[0]
+    kind = " ; ".join(edge.kind for edge in way)
+    return Edge(way[0].source, way[-1].target, kind, _told(way))
+
+
+def _told(way: tuple[Edge, ...]) -> str:
+    """The reasons of a way through reads. That a read is in its transaction goes without saying;
+    what a read took instead, the way back from it, comes after "but".
+    """
+    told = ""
+    for edge in way:
+        if edge.why and edge.kind not in ("in", "in^-1"):
+            link = ", but " if edge.kind == "rf^-1" else ", and "
+            told += (link if told else "") + edge.why
+    return told
+
+
 def _turned(edge: Edge) -> Edge:
+    if "(" in edge.kind or ";" in edge.kind:
+        return Edge(edge.target, edge.source, f"({edge.kind})^-1", edge.why)
     kinds = [
         kind.removesuffix("^-1") if kind.endswith("^-1") else f"{kind}^-1"
         for kind in edge.kind.split(" & ")

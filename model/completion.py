@@ -13,7 +13,9 @@ from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING
 
 from isolitmus.model.frame import Frame
+from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.reads import with_reads
 from isolitmus.model.relation import Relation
 
 if TYPE_CHECKING:
@@ -39,9 +41,12 @@ class Completion:
     committed: frozenset[int]
     orders: Mapping[str, tuple[int, ...]]
 
-    def frame(self, *, reasons: bool = True) -> Frame:
-        """The frame; ``reasons`` False leaves its ``why`` empty, for counting."""
-        return _Builder(self, reasons).frame()
+    def frame(self, *, reasons: bool = True, reads: bool = False) -> Frame:
+        """The frame; ``reasons`` False leaves its ``why`` empty, for counting; ``reads`` True gives
+        it the initial transaction and the reads as nodes, see ``model.reads``.
+        """
+        frame = _Builder(self, reasons).frame()
+        return with_reads(self, frame, reasons=reasons) if reads else frame
 
 
 def completions(history: History, *, orders: bool = True) -> Iterator[Completion]:
@@ -157,10 +162,7 @@ class _Builder:
         self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
         self.rows = {name: [0] * len(self.place) for name in RELATIONS}
         self.why: dict[tuple[str, int, int], str] = {}
-        self.bits = self.history.matches()
-        self.ranges: dict[str, dict[str, None]] = {}
-        for predicate, version in self.bits:
-            self.ranges.setdefault(predicate, {})[version.object] = None
+        self.matches = Matches.of(self.history)
 
     def frame(self) -> Frame:
         for session in self.history.sessions:
@@ -228,9 +230,7 @@ class _Builder:
     def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
         """Edges wr from the versions up to the one seen, rw to the later ones, that change matches."""
         reader, predicate = transaction.number, read.predicate
-        seen = {match.version.object: match.version.writer for match in read.seen}
-        for name in self.ranges[predicate]:
-            writer = seen.get(name, INITIAL)
+        for name, writer in self.matches.seen(read).items():
             order = self.orders.get(name, (INITIAL,))
             if writer not in order:
                 self.add(
@@ -242,19 +242,10 @@ class _Builder:
                 continue
             last = order.index(writer)
             for k, (i, j) in enumerate(pairwise(order)):
-                if not self.changes(predicate, Version(name, i), Version(name, j)):
+                if not self.matches.changes(predicate, Version(name, i), Version(name, j)):
                     continue
                 change = f"{name}{j} of T{j}, which changes what matches"
                 if k < last:
                     self.add("wr", j, reader, f"T{reader} read {predicate} after {change}")
                 else:
                     self.add("rw", reader, j, f"T{reader} read {predicate} without {change}")
-
-    def changes(self, predicate: str, before: Version, after: Version) -> bool:
-        old, new = self.bit(predicate, before), self.bit(predicate, after)
-        return old is None or new is None or old != new
-
-    def bit(self, predicate: str, version: Version) -> bool | None:
-        """Whether a version matches; an initial one that no read lists was not born yet."""
-        stated = self.bits.get((predicate, version))
-        return False if stated is None and version.writer == INITIAL else stated

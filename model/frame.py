@@ -30,7 +30,8 @@ class Frame:
     """Nodes by name, relations (lower case) and sets (capitals, as bitsets) over their positions.
 
     ``why[kind, i, j]`` is the reason for a pair of a base relation, a clause that reads after
-    "because"; a frame made for counting only may leave it empty.
+    "because"; a frame made for counting only may leave it empty. The nodes are transactions; where
+    reads count one by one, the initial transaction and the reads are ``beside`` them, at the end.
 
     >>> from isolitmus.model.relation import Relation
     >>> Frame(("a", "b"), {"wr": Relation.of(2, [(0, 1)])}, {"Writer": 0b01}).names()
@@ -41,6 +42,7 @@ class Frame:
     relations: Mapping[str, Relation]
     sets: Mapping[str, int]
     why: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
+    beside: int = 0
 
     def __post_init__(self) -> None:
         n = len(self.nodes)
@@ -50,6 +52,15 @@ class Frame:
         for name, members in self.sets.items():
             if members >> n:
                 raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
+
+    @property
+    def transactions(self) -> int:
+        """The number of nodes that are transactions (the initial one not counted)."""
+        return len(self.nodes) - self.beside
+
+    def is_read(self, i: int) -> bool:
+        """Whether the node is a read; the initial transaction is the first node that is beside."""
+        return i > self.transactions
 
     def names(self) -> list[str]:
         """The names that a spec may use on this frame, sorted."""

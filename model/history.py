@@ -1,9 +1,9 @@
 """A history: transactions with what they read and wrote, sessions, and the orders that were observed.
 
-Choices. The initial transaction T0 wrote version 0 of every object; it is no node of the frame. A
-transaction writes an object at most once: a history names final versions only, so reads of
-intermediate ones (Adya's G1b) have no notation. A predicate's match bits belong to its name: what
-one read of P states holds for all reads of P. **A version of which no read of P states whether it
+Choices. The initial transaction T0 wrote version 0 of every object; it is a node of the frame only
+where the reads are nodes, too (``model.reads``). A transaction writes an object at most once: a
+history names final versions only, so reads of intermediate ones (Adya's G1b) have no notation. A
+predicate's match bits belong to its name: what one read of P states holds for all reads of P. **A version of which no read of P states whether it
 matches counts as changing the matches**, as if P had read its object item by item; the example of
 the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions`` names every such
 version. An object that no read of P names is outside of P.
@@ -129,20 +129,22 @@ class History:
         """
         return completions(self)
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self, *, reads: bool = False) -> Iterator[Frame]:
         """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
 
         The nodes are all transactions in the order of their numbers. Relations hold between
         committed ones, but ``wr`` also leads from aborted ones to those who read from them.
+        With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
+        in and rival (see ``model.reads``).
         """
-        return (completion.frame() for completion in self.completions())
+        return (completion.frame(reads=reads) for completion in self.completions())
 
-    def frame(self) -> Frame:
+    def frame(self, *, reads: bool = False) -> Frame:
         """The frame, if nothing is unknown; else a HistoryError says what is."""
         unknown = self.undetermined()
         if unknown:
             raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
-        return next(self.completions()).frame()
+        return next(self.frames(reads=reads))
 
     def undetermined(self) -> tuple[str, ...]:
         """What is unknown, a clause each: how transactions ended, in what order versions came.

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 INITIAL = 0
-"""The number of the transaction that wrote what was there before the history; it is no node."""
+"""The number of the transaction that wrote what was there before the history."""
 
 Status = Literal["committed", "aborted", "unknown"]
 

@@ -20,7 +20,8 @@ from isolitmus.specs.catalogue import levels, protocols, spec
 
 RELATIONS = ["so", "wr", "ww", "rw", "log", "vis", "unseen"]
 RELATIONS += ["adds-meets-reads", "removes-meets-reads", "removes-meets-removes"]
-SETS = ["Writer", "Aborted", "Blind", "NoData", "ChangesData", "Empty"]
+RELATIONS += ["rf", "po", "in", "rival"]
+SETS = ["Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty"]
 SHIPPED = levels() + protocols()
 
 

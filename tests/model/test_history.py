@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
+from isolitmus.model.reads import READ_RELATIONS
+from isolitmus.model.relation import bits
 
 
 def pairs(history, kind):
@@ -91,6 +93,44 @@ def test_relations_hold_between_committed_transactions(table):
                 assert frame.why[kind, i, j]
         assert frame == completion.frame(reasons=True)
         assert frame.relations == completion.frame(reasons=False).relations
+
+
+@given(tables())
+def test_the_transactions_stay_as_they_were(table):
+    for completion in History.from_table(table).completions():
+        plain, frame = completion.frame(), completion.frame(reads=True)
+        n = len(plain.nodes)
+        assert frame.nodes[:n] == plain.nodes
+        assert frame.transactions == n
+        assert len(set(frame.nodes)) == len(frame.nodes)
+        assert frame.sets == plain.sets
+        assert frame.relations == completion.frame(reasons=False, reads=True).relations
+        among = (1 << n) - 1
+        for kind, relation in plain.relations.items():
+            assert [row & among for row in frame.relations[kind].rows[:n]] == list(relation.rows)
+            assert set(plain.why.items()) <= set(frame.why.items())
+
+
+@given(tables())
+def test_every_read_of_the_committed_is_in_one_and_from_one(table):
+    for frame in History.from_table(table).frames(reads=True):
+        initial, among = frame.transactions, (1 << frame.transactions + 1) - 1
+        reads = range(initial + 1, len(frame.nodes))
+        rf, into, po, rival = (frame.relations[name] for name in ("rf", "in", "po", "rival"))
+        for kind in READ_RELATIONS:
+            assert all(frame.why[kind, i, j] for i, j in frame.relations[kind].pairs())
+        for read in reads:
+            readers = list(bits(into.rows[read]))
+            sources = list(bits(rf.inverse().rows[read]))
+            rivals = list(bits(rival.inverse().rows[read]))
+            assert len(readers) == len(sources) <= 1
+            if readers:
+                assert not frame.sets["Aborted"] >> readers[0] & 1
+                assert not set(rivals) & {*readers, *sources}
+            assert all(into.rows[later] == into.rows[read] for later in bits(po.rows[read]))
+        assert po.plus() == po
+        assert po.acyclic()
+        assert all(not row & ~among for row in (rf.inverse() | rival.inverse()).rows)
 
 
 def test_linear_notation():

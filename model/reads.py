@@ -1,0 +1,163 @@
+"""Reads as nodes: the frame of a completion with the initial transaction and every external read.
+
+After the transactions, whose positions stay, comes T0, then one node for each read, transaction by
+transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
+one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is never
+mixed with what is said of another. A transaction that reads its own version reads nothing from
+outside: that is no node. T0 and the reads are in no set.
+
+- ``rf``: from a transaction, or T0, to a read that took its value from it;
+- ``po``: between reads of one transaction, from each to all of its later operations (what one
+  predicate read saw is not ordered);
+- ``in``: from a read to its transaction;
+- ``rival``: from every other committed transaction, or T0, that writes the object, to the read: not
+  from the reader's own, not from the one that it read from;
+- ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so that
+  who must come before T0 is on a cycle.
+
+Choices. A writer is the rival of a predicate read only if its version changes the matches relative
+to the version seen, the rule of ``ww`` and ``rw`` (see ``model.matches``): it needs no version order.
+T0 is a rival, too: it wrote every object. Reads of transactions that did not commit are nodes without
+pairs, so that all completions of a history have the same nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.model.frame import Frame
+from isolitmus.model.matches import Matches
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.relation import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.model.completion import Completion
+    from isolitmus.model.history import History
+    from isolitmus.model.spec import Spec
+
+__all__ = ["READ_RELATIONS", "needs_reads", "with_reads"]
+
+READ_RELATIONS = ("rf", "po", "in", "rival")
+
+
+def needs_reads(spec: Spec) -> bool:
+    """Whether a spec looks at the reads one by one, so that its frames need them as nodes."""
+    return not spec.needs.isdisjoint(READ_RELATIONS)
+
+
+def with_reads(completion: Completion, frame: Frame, *, reasons: bool = True) -> Frame:
+    """The frame of a completion, its transactions followed by T0 and the reads.
+
+    >>> from isolitmus.model.history import History
+    >>> (first,) = History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2").completions()
+    >>> frame = first.frame(reads=True)
+    >>> frame.nodes
+    ('T1', 'T2', 'T0', 'T2 r(x1)', 'T2 r(y0)')
+    >>> [(i, j, frame.why["rival", i, j]) for i, j in frame.relations["rival"].pairs()]
+    [(0, 4, 'T1 wrote y1'), (2, 3, 'T0 wrote x0')]
+    """
+    builder = _Builder(completion, frame, reasons)
+    for read in builder.reads:
+        if read.reader in completion.committed:
+            builder.connect(read)
+    for number in sorted(completion.committed):
+        builder.add("so", INITIAL, number, "T0 is what was there before")
+    return builder.frame()
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One external read: which operation of which transaction, what it saw, by which predicate."""
+
+    reader: int
+    operation: int
+    seen: Version
+    predicate: str | None = None
+
+    @property
+    def words(self) -> str:
+        return f"r({self.predicate}: {self.seen})" if self.predicate else f"r({self.seen})"
+
+
+def _reads(history: History, matches: Matches) -> Iterator[_Read]:
+    for transaction in history.transactions:
+        n = transaction.number
+        for k, operation in enumerate(transaction.operations):
+            found: list[_Read] = []
+            if isinstance(operation, ItemRead):
+                found = [_Read(n, k, operation.version)]
+            elif isinstance(operation, PredicateRead):
+                seen = matches.seen(operation).items()
+                found = [_Read(n, k, Version(*pair), operation.predicate) for pair in seen]
+            yield from (read for read in found if read.seen.writer != n)
+
+
+class _Builder:
+    def __init__(self, completion: Completion, frame: Frame, reasons: bool) -> None:
+        history = completion.history
+        self.completion, self.base, self.reasons = completion, frame, reasons
+        self.matches = Matches.of(history)
+        self.reads = list(_reads(history, self.matches))
+        self.together: dict[int, list[_Read]] = defaultdict(list)
+        for read in self.reads:
+            self.together[read.reader].append(read)
+        first = len(frame.nodes)
+        self.place: dict[int | _Read, int] = {
+            t.number: i for i, t in enumerate(history.transactions)
+        }
+        self.place[INITIAL] = first
+        self.place |= {read: first + 1 + i for i, read in enumerate(self.reads)}
+        beside = [0] * (1 + len(self.reads))
+        self.rows = {name: [*r.rows, *beside] for name, r in frame.relations.items()}
+        self.rows |= {name: [0] * (first + len(beside)) for name in READ_RELATIONS}
+        self.why = dict(frame.why)
+
+    def frame(self) -> Frame:
+        return Frame(
+            (*self.base.nodes, f"T{INITIAL}", *_names(self.reads)),
+            {name: Relation(tuple(rows)) for name, rows in self.rows.items()},
+            self.base.sets,
+            self.why,
+            beside=1 + len(self.reads),
+        )
+
+    def add(self, kind: str, source: int | _Read, target: int | _Read, why: str) -> None:
+        i, j = self.place[source], self.place[target]
+        self.rows[kind][i] |= 1 << j
+        if self.reasons:
+            self.why.setdefault((kind, i, j), why)
+
+    def connect(self, read: _Read) -> None:
+        reader, seen = read.reader, read.seen
+        what = f"{read.predicate} with {seen}" if read.predicate else str(seen)
+        source = "was there before" if seen.writer == INITIAL else f"T{seen.writer} wrote"
+        why = f"T{reader} read {what}, which {source}"
+        self.add("rf", seen.writer, read, why)
+        self.add("in", read, reader, f"{read.words} is in T{reader}")
+        if seen.writer == INITIAL:
+            self.add("wr", INITIAL, reader, why)
+        for later in self.together[reader]:
+            if later.operation > read.operation:
+                self.add("po", read, later, f"{read.words} comes before {later.words} in T{reader}")
+        for writer in (INITIAL, *self.completion.orders.get(seen.object, ())):
+            version = Version(seen.object, writer)
+            if writer in (reader, seen.writer):
+                continue
+            if read.predicate is None:
+                self.add("rival", writer, read, f"T{writer} wrote {version}")
+            elif self.matches.changes(read.predicate, seen, version):
+                why = f"T{writer} wrote {version}, which changes what matches {read.predicate}"
+                self.add("rival", writer, read, why)
+
+
+def _names(reads: list[_Read]) -> Iterator[str]:
+    """A name for each read; the second ``r(x0)`` of T2 is ``T2 r(x0) (2)``."""
+    count: Counter[str] = Counter()
+    for read in reads:
+        name = f"T{read.reader} {read.words}"
+        count[name] += 1
+        yield name if count[name] == 1 else f"{name} ({count[name]})"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.effects import effect
 from isolitmus.checker.frames import frame
 from isolitmus.checker.graph import first_conflict, labels
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
@@ -36,12 +37,17 @@ ENGINE = "model"
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
-    """The database when the schedule starts: each statement of ``init`` one commit, in order."""
+    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+
+    LitmusError for a statement that fails.
+    """
     database: Database = {name: TableState() for name in tables}
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
-            raise done.error
+            raise LitmusError(
+                f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
+            )
         database = after(database, Event("", done, 0))
     return {
         name: TableState(
@@ -82,7 +88,10 @@ class _Work:
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
         self.litmus, self.protocol = litmus, protocol
         self.events, self.started = [], {}
-        self.states = [initial(litmus.tables, litmus.init)]
+        try:
+            self.states = [initial(litmus.tables, litmus.init)]
+        except LitmusError as error:
+            raise LitmusError(f"{litmus.name}: {error}") from None
 
     def start(self, name: str) -> None:
         statement = self.litmus.transactions[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isolitmus.checker.checks import check as judge
 from isolitmus.checker.words import explain
-from isolitmus.cli.output import print_json, say, split
+from isolitmus.cli.output import named, print_json, say
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import litmus, spec
@@ -15,9 +15,7 @@ __all__ = ["check"]
 
 def check(names: list[str], levels: str, *, as_json: bool) -> int:
     """Exit status 1 if a level forbids a history, 3 if one is unknown, else 0."""
-    specs = [spec(name) for name in split(levels)]
-    if not specs:
-        raise IsolitmusError("--level is empty; name at least one level")
+    specs = [spec(name) for name in named("level", levels)]
     documents = []
     verdicts: list[str] = []
     for path in [path for name in names for path in litmus_files(name)]:

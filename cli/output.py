@@ -7,10 +7,12 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import IsolitmusError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["print_json", "progress", "say", "split"]
+__all__ = ["named", "print_json", "progress", "say"]
 
 
 def print_json(document: object) -> None:
@@ -23,13 +25,16 @@ def say(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
-def split(names: str) -> list[str]:
-    """The names of an option that takes several, separated by commas.
+def named(option: str, names: str) -> list[str]:
+    """The names of an option that takes several, separated by commas; each once, at least one.
 
-    >>> split("model, delta")
+    >>> named("engine", "model, delta")
     ['model', 'delta']
     """
-    return [name.strip() for name in names.split(",") if name.strip()]
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not found:
+        raise IsolitmusError(f"--{option} is empty; name at least one {option}")
+    return found
 
 
 @contextmanager

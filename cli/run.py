@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.draw import timeline
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.checker.words import serial_words
-from isolitmus.cli.output import print_json, progress, say, split
+from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
@@ -24,7 +24,8 @@ __all__ = ["run"]
 
 def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) -> int:
     """Exit status 1 if a run is not as expected, or not as the model predicts it; else 0."""
-    specs = None if wanted is None else [protocol(name) for name in split(wanted)]
+    specs = None if wanted is None else [protocol(name) for name in named("protocol", wanted)]
+    carriers = named("engine", engines)
     files = [str(path) for name in names for path in litmus_files(name)]
     tests = [test for test in map(litmus, files) if isinstance(test, Litmus)]
     if not tests:
@@ -37,11 +38,11 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
     with ExitStack() as stack:
         model = stack.enter_context(open_engine("model"))
         opened = {"model": model}
-        for name in split(engines):
+        for name in carriers:
             if name != "model":
                 with progress(f"starting {name}"):
                     opened[name] = stack.enter_context(open_engine(name))
-        asked = [opened[name] for name in split(engines)]
+        asked = [opened[name] for name in carriers]
         for test in tests:
             runs = []
             for spec in specs or _expected(test):

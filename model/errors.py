@@ -18,9 +18,17 @@ __all__ = [
     "SqlError",
     "TimeLimit",
     "UnknownName",
+    "brief",
+    "clip",
     "excerpt",
     "near",
 ]
+
+
+WIDTH = 120
+"""How much of a line a message shows."""
+LISTED = 12
+"""How many names a message lists."""
 
 
 class IsolitmusError(Exception):
@@ -66,24 +74,51 @@ def near(name: str, known: Iterable[str]) -> str:
     "; did you mean 'serializable'?"
     >>> near("x", ["so", "wr"])
     '; known: so, wr'
+
+    Of many names the first few are listed.
     """
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean '{close[0]}'?"
-    return f"; known: {', '.join(names)}" if names else ""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"; known: {', '.join(names[:LISTED])}{more}" if names else ""
+
+
+def brief(text: str, most: int = 400) -> str:
+    """A text for a message, on one line; of a long one the beginning and the end.
+
+    >>> brief("a value that is much too long to be shown", 15)
+    'a value… shown'
+    """
+    line = " ".join(text.split())
+    half = most // 2
+    return line if len(line) <= most else f"{line[:half].rstrip()}…{line[-half + 1 :]}"
 
 
 def excerpt(text: str, line: int, column: int) -> str:
     r"""The line of a text that an error is about, with a caret below the column (both from 1).
+
 
     >>> print(excerpt("let a =\n b | wx", 2, 6))
     <BLANKLINE>
         b | wx
             ^
     """
-    lines = text.splitlines() or [""]
-    shown = lines[min(line, len(lines)) - 1]
+    lines = text.split("\n")
+    shown, column = clip(lines[min(line, len(lines)) - 1], column)
     stripped = shown.lstrip()
     indent = max(column - 1 - (len(shown) - len(stripped)), 0)
     return f"\n    {stripped.rstrip()}\n    {' ' * indent}^"
+
+
+def clip(line: str, column: int) -> tuple[str, int]:
+    """A line as a terminal can show it, and the column (from 1) there: of a long line only the part
+    around the column, and blanks for what does not print.
+
+    >>> clip("x" * 1000, 500) == ("x" * WIDTH, WIDTH // 2 + 1)
+    True
+    """
+    start = max(column - 1 - WIDTH // 2, 0) if len(line) > WIDTH else 0
+    shown = "".join(c if c.isprintable() or c == "\t" else " " for c in line[start : start + WIDTH])
+    return shown, column - start

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import HistoryError
+from isolitmus.model.errors import HistoryError, brief, clip
 from isolitmus.model.operations import (
     ItemRead,
     Match,
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["read_linear", "read_operations", "read_order", "read_transaction_name"]
 
 STEP = re.compile(
-    r"(?P<kind>[rw])(?P<by>\d*)\((?P<inside>[^()]*)\)|(?P<end>[ca])(?P<who>\d+)|\[(?P<order>[^][]*)\]"
+    r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[ca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
 )
-VERSION = re.compile(r"([A-Za-z_]+)(\d+)")
-NAME = re.compile(r"T([1-9]\d*)")
+VERSION = re.compile(r"([A-Za-z_]+)(0|[1-9][0-9]{0,8})")
+NAME = re.compile(r"T([1-9][0-9]{0,8})")
 PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
 USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
 USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), c1, a1 or an order such as [x0 < x1]"
@@ -180,4 +180,7 @@ def _read_versions(operation: Operation) -> list[Version]:
 
 
 def _error(text: str, where: str, position: int, problem: str) -> HistoryError:
-    return HistoryError(f"{where}, column {position + 1}: {problem}\n  {text}\n  {' ' * position}^")
+    shown, column = clip(text, position + 1)
+    return HistoryError(
+        f"{where}, column {position + 1}: {brief(problem)}\n  {shown}\n  {' ' * (column - 1)}^"
+    )

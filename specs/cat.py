@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from isolitmus.model.errors import near
 from isolitmus.model.spec import Axiom, Binary, Binder, Bracket, Expr, Label, Name, Spec, Unary
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS
+from isolitmus.specs.files import is_file
 from isolitmus.specs.syntax import Source
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ BINARY: dict[str, BinaryOp] = {
     "difference": "\\",
     "intersection": "&",
 }
+DEEPEST = 100
 UNARY: dict[str, UnaryOp] = {"plus": "+", "star": "*", "reflexive": "?", "inverse": "^-1"}
 
 
@@ -48,10 +50,7 @@ def read(text: str, name: str, path: Path | None = None) -> Spec:
     source = Source(str(path or name), text)
     reader = _Reader(source, path)
     citation = source.first_comment()
-    try:
-        title = reader.file()
-    except RecursionError:
-        raise source.error(1, 1, "an expression is nested too deeply; name its parts") from None
+    title = reader.file()
     if title is None:
         raise source.error(1, 1, "a spec starts with its title in double quotes")
     if not reader.axioms:
@@ -110,6 +109,7 @@ class _Reader:
         self._path = path
         self._lets: set[str] = set()
         self._defined: dict[str, str] = {}
+        self._depths: dict[str, int] = {}
         self._included: set[Path] = set() if path is None else {path.resolve()}
 
     def file(self) -> str | None:
@@ -135,17 +135,17 @@ class _Reader:
             case "binder":
                 self._binder(first, last)
             case "label":
-                self.labels.append(Label(self._typed(children[0], "set"), str(last)))
+                self.labels.append(Label(self._whole(children[0], "set"), str(last)))
             case "axiom":
                 test = cast("Tree[Token]", children[0]).children[0]
                 kind = cast("Literal['acyclic', 'irreflexive', 'empty']", str(test))
-                self.axioms.append(Axiom(kind, self._typed(children[1], "relation"), str(last)))
+                self.axioms.append(Axiom(kind, self._whole(children[1], "relation"), str(last)))
 
     def _include(self, string: Token) -> None:
         wanted = string[1:-1]
         library = Path(__file__).parent
         folders = [library] if self._path is None else [self._path.parent, library]
-        path = next((f / wanted for f in folders if (f / wanted).is_file()), None)
+        path = next((f / wanted for f in folders if is_file(f / wanted)), None)
         if path is None:
             known = {file.name for folder in folders for file in folder.glob("*.cat")}
             raise self._error(string, f"no file '{wanted}' to include{near(wanted, known)}")
@@ -168,7 +168,8 @@ class _Reader:
             raise self._error(token, f"'{name}' is a base {name.kind}; define another name")
         if name.name in self.definitions:
             raise self._error(token, f"'{name}' is already defined at {self._defined[name.name]}")
-        self.definitions[name.name] = self._typed(body, name.kind)
+        self.definitions[name.name] = self._whole(body, name.kind)
+        self._depths[name.name] = self._depth(body)
         self._defined[name.name] = f"{self._source.file}:{token.line}"
 
     def _binder(self, name: Token, source: Token) -> None:
@@ -178,6 +179,22 @@ class _Reader:
         if name != bound:
             raise self._error(name, f"'{source}' binds '{bound}', not '{name}'")
         self.binders.append(Binder(bound, str(source)))
+
+    def _whole(self, node: Node, kind: Kind) -> Expr:
+        """The expression of a statement, if all that reads it can go down to its leaves."""
+        if self._depth(node) > DEEPEST:
+            raise self._error(node, f"this is nested more than {DEEPEST} deep, lets unfolded")
+        return self._typed(node, kind)
+
+    def _depth(self, node: Node) -> int:
+        deepest, todo = 0, [(node, 1)]
+        while todo:
+            part, depth = todo.pop()
+            if isinstance(part, str):
+                deepest = max(deepest, depth + self._depths.get(str(part), 0))
+            else:
+                todo += ((child, depth + 1) for child in part.children)
+        return deepest
 
     def _typed(self, node: Node, kind: Kind) -> Expr:
         expr = self._expr(node)

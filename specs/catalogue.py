@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.errors import LitmusError, SpecError, UnknownName, near
 from isolitmus.specs.cat import read
+from isolitmus.specs.files import is_folder, read_text
 
 if TYPE_CHECKING:
-    from isolitmus.model.errors import IsolitmusError
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -96,7 +96,7 @@ def litmus_files(name: str) -> list[Path]:
     ['reorder.toml']
     """
     path = Path(name)
-    if path.is_dir():
+    if is_folder(path):
         found = sorted(path.rglob("*.toml"))
         if not found:
             raise UnknownName(f"folder '{name}' has no litmus test (.toml) in it")
@@ -125,19 +125,10 @@ def scope(name: str) -> Scope:
     """The scope with this name, or in the ``.toml`` file with this path."""
     from isolitmus.specs.scope_file import read_scope
 
-    path = Path(name) if name.endswith(".toml") else HOME / "scopes" / f"{name}.toml"
-    if path.parent == HOME / "scopes" and path.stem not in scopes():
+    if not name.endswith(".toml") and name not in scopes():
         raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
-    return read_scope(_text(path, LitmusError), path.stem, path)
-
-
-def _text(path: Path, error: type[IsolitmusError]) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as problem:
-        raise error(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise error(f"cannot read {path}: it is not UTF-8 text") from None
+    path = Path(name) if name.endswith(".toml") else HOME / "scopes" / f"{name}.toml"
+    return read_scope(read_text(path, LitmusError), path.stem, path)
 
 
 def _names(folder: Folder) -> list[str]:
@@ -167,8 +158,8 @@ def _read_shipped_litmus(path: Path) -> Litmus | HistoryTest:
 def _read_litmus(path: Path) -> Litmus | HistoryTest:
     from isolitmus.specs.litmus_file import read_litmus
 
-    return read_litmus(_text(path, LitmusError), path.stem, path)
+    return read_litmus(read_text(path, LitmusError), path.stem, path)
 
 
 def _read(path: Path) -> Spec:
-    return read(_text(path, SpecError), path.stem, path)
+    return read(read_text(path, SpecError), path.stem, path)

@@ -27,7 +27,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     """
     label = path.name if path is not None else f"{name}.toml"
     document = read_toml(text, label)
-    reader = FileReader(label)
+    reader = FileReader(label, text)
     reader.keys(document, "", ("title", "source", "tags", "table", "tables", "scope"))
     schemas, inits = reader.tables(document)
     title = reader.get(document, "", "title", str)
@@ -38,26 +38,27 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     sizes = sizes if isinstance(sizes, list) else [sizes]
     if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
         reader.refuse(
-            f"scope.transactions is {inner.get('transactions')!r}; a whole number from 1 to"
+            f"scope.transactions is {reader.shown(inner.get('transactions'))}; a whole number from 1 to"
             f" {LARGEST}, or a list of them, is wanted"
         )
     texts = reader.strings(inner, "scope", "statements")
     if not texts:
         reader.refuse("scope.statements is empty")
+    place = f"{reader.place('scope.statements')}, in statements"
     statements = tuple(
         tuple(
-            read_statement(text, schemas, f"{label}, scope.statements")
+            read_statement(text, schemas, place)
             for text in (sql.replace(FRESH, str(fresh(n))) for n in range(1, LARGEST + 1))
         )
         if FRESH in sql
-        else (read_statement(sql, schemas, f"{label}, scope.statements"),) * LARGEST
+        else (read_statement(sql, schemas, place),) * LARGEST
         for sql in texts
     )
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
         reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
     readers = tuple(
-        read_statement(sql, schemas, f"{label}, scope.readers")
+        read_statement(sql, schemas, f"{reader.place('scope.readers')}, in readers")
         for sql in reader.strings(inner, "scope", "readers")
     )
     writing = next((s.sql for s in readers if not isinstance(s, Read)), None)

@@ -128,6 +128,8 @@ class _StatementReader(QueryReader):
             )
 
     def delete(self, node: exp.Delete) -> st.Delete:
+        if node.args.get("tables"):  # what sqlglot makes of a word that is not FROM
+            self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
         only(self.place, node, "this", "where")
         schema, side = self.table(node.this)
         return st.Delete(self.sql, schema.name, self.where(side, node.args.get("where")))

@@ -6,6 +6,7 @@ in the author's text. There are no implicit casts but INT to BIGINT.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal, NoReturn, get_args
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, get_args
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
-from isolitmus.model.errors import SqlError, excerpt, near
+from isolitmus.model.errors import SqlError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Scope", "Side", "only", "read_expression"]
 
+DIGITS = re.compile("0*([0-9]+)")
+LONGEST = len(str(RANGES["BIGINT"][1]))
 INTEGERS = ("INT", "BIGINT")
 COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
     exp.EQ: "=",
@@ -57,7 +60,9 @@ class Place:
         )
         line = self.text.count("\n", 0, start) + 1
         column = start - (self.text.rfind("\n", 0, start) + 1) + 1
-        raise SqlError(f"{self.label}:{line}:{column}: {problem}{excerpt(self.text, line, column)}")
+        raise SqlError(
+            f"{self.label}:{line}:{column}: {brief(problem)}{excerpt(self.text, line, column)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +176,17 @@ class _Reader:
             if node is not digits:
                 self.scope.place.refuse(node, "a string has no sign")
             return ex.Const(digits.this, "STRING")
-        if not digits.this.isdigit():
+        number = DIGITS.fullmatch(digits.this)
+        if number is None:
             self.scope.place.refuse(
                 node, f"number '{digits.this}' is not an integer; the types are INT and BIGINT"
             )
-        value = int(digits.this) * (1 if node is digits else -1)
-        for type_ in get_args(Literal["INT", "BIGINT"]):
-            if RANGES[type_][0] <= value <= RANGES[type_][1]:
-                return ex.Const(value, type_)
-        self.scope.place.refuse(node, f"{value} does not fit into BIGINT")
+        if len(number[1]) <= LONGEST:
+            value = int(number[1]) * (1 if node is digits else -1)
+            for type_ in get_args(Literal["INT", "BIGINT"]):
+                if RANGES[type_][0] <= value <= RANGES[type_][1]:
+                    return ex.Const(value, type_)
+        self.scope.place.refuse(node, f"{digits.this} does not fit into BIGINT")
 
     def _date(self, node: exp.Cast) -> ex.Const:
         source = node.this

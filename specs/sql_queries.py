@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.errors import SqlError, excerpt, near
+from isolitmus.model.errors import SqlError, brief, excerpt, near
 from isolitmus.model.normal import query_surprise, surprise
 from isolitmus.specs.sql_expressions import Place, Scope, Side, only, read_expression
 
@@ -24,6 +24,8 @@ __all__ = ["OUTSIDE", "QueryReader", "items_of"]
 
 OUTSIDE = "is outside the SQL that isolitmus models"
 UNMODELLED = "in a query plan is not modelled"
+DEEPEST = 100
+DEEP = "is nested too deeply"
 
 
 class QueryReader:
@@ -45,16 +47,21 @@ class QueryReader:
             line, column = details[0].get("line") or 1, details[0].get("col") or 1
             what = details[0].get("description") or str(error).splitlines()[0]
             raise SqlError(
-                f"{place.label}:{line}:{column}: this does not parse: {what.rstrip('.')}"
+                f"{place.label}:{line}:{column}: this does not parse: {brief(what.rstrip('.'))}"
                 f"{excerpt(text, line, column)}"
             ) from None
         except RecursionError:
-            raise SqlError(f"{place.label}: the statement is nested too deeply") from None
+            raise SqlError(f"{place.label}: the statement {DEEP}") from None
         finally:
             logger.setLevel(level)
-        if len(trees) != 1 or trees[0] is None:
-            raise SqlError(f"{place.label}: one statement is wanted here, found {len(trees)}")
-        return trees[0]
+        found = [tree for tree in trees if tree is not None]
+        if len(found) != 1:
+            raise SqlError(
+                f"{place.label}: one statement is wanted here, found {len(found) or 'none'}"
+            )
+        if _deeper(found[0], DEEPEST):
+            raise SqlError(f"{place.label}: the statement {DEEP}")
+        return found[0]
 
     # Tables
 
@@ -158,6 +165,14 @@ class QueryReader:
                 node.args["where"], f"{unknown}: what Spark makes of that {UNMODELLED}"
             )
         return st.Select(schema.name, tuple(items), where, grouped)
+
+
+def _deeper(tree: exp.Expr, most: int) -> bool:
+    """Whether a tree has more levels than that (a long AND is as deep as it is long)."""
+    level = [tree]
+    for _ in range(most):
+        level = [child for node in level for child in node.iter_expressions()]
+    return bool(level)
 
 
 def items_of(branch: st.Branch) -> tuple[ex.Expr, ...]:

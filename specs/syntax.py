@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import SpecError
+from isolitmus.model.errors import SpecError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,8 +86,8 @@ class Source:
           acyclic wx as s
                   ^
         """
-        shown = self.text.split("\n")[line - 1].rstrip("\r")
-        indent = "".join("\t" if c == "\t" else " " for c in shown[: column - 1])
+        shown, at = clip(self.text.split("\n")[line - 1].rstrip("\r"), column)
+        indent = "".join("\t" if c == "\t" else " " for c in shown[: at - 1])
         return SpecError(f"{self.file}:{line}:{column}: {message}\n  {shown}\n  {indent}^")
 
     def first_comment(self) -> str:

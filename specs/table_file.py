@@ -6,7 +6,8 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from isolitmus.model.errors import LitmusError, near
+from isolitmus.model.errors import LitmusError, brief, excerpt, near
+from isolitmus.model.expression import RANGES
 from isolitmus.model.schema import TYPES, Column, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
@@ -20,28 +21,65 @@ __all__ = ["NAME", "FileReader", "Table", "read_toml"]
 
 Table = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")
+KEY = re.compile(
+    rf"\s*(?:\[+(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
+)
+PLACE = re.compile(r"line (\d+), column (\d+)")
+LEAST, MOST = RANGES["BIGINT"]
+TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
 OFF_PROPERTIES = {"delta.enabledeletionvectors": "false"}
 """Table properties that the model knows, with the one value that it models."""
 
 
 def read_toml(text: str, label: str) -> Table:
-    """The TOML document; a syntax error is a LitmusError with its line."""
+    """The TOML document; a syntax error is a LitmusError with its place."""
     try:
-        return tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise LitmusError(f"{label}: this is no TOML: {error}") from None
+        what, _, place = str(error).partition(" (at ")
+        found = PLACE.match(place)
+        end = text.rstrip()
+        line = int(found[1]) if found else end.count("\n") + 1
+        column = int(found[2]) if found else len(end) - end.rfind("\n")
+        raise LitmusError(
+            f"{label}:{line}:{column}: this is no TOML: {what}{excerpt(text, line, column)}"
+        ) from None
+    except ValueError:
+        raise LitmusError(f"{label}: {TOO_LARGE}") from None
     except RecursionError:
-        raise LitmusError(f"{label}: nested too deeply") from None
+        raise LitmusError(f"{label}: its values are nested too deeply") from None
+    todo: list[object] = [document]
+    while todo:
+        match todo.pop():
+            case dict() as table:
+                todo += table.values()
+            case list() as values:
+                todo += values
+            case int() as number if not LEAST <= number <= MOST:
+                raise LitmusError(f"{label}: {TOO_LARGE}")
+    return document
 
 
 class FileReader:
-    """Reads parts of a document; ``label`` is the file's name in messages."""
+    """Reads parts of a document; ``label`` is the file's name in messages, ``text`` what it holds."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, text: str) -> None:
         self.label = label
+        self.text = text
 
-    def refuse(self, problem: str) -> NoReturn:
-        raise LitmusError(f"{self.label}: {problem}")
+    def refuse(self, problem: str, where: str = "") -> NoReturn:
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        raise LitmusError(f"{self.place(where or problem)}: {brief(problem)}")
+
+    def place(self, where: str) -> str:
+        """The file, and the line of a key such as ``table.columns``."""
+        line = _line(self.text, where.lstrip("[").split(maxsplit=1)[0].rstrip("]:"))
+        return f"{self.label}:{line}" if line else self.label
+
+    def shown(self, value: object) -> str:
+        """A value as a message shows it."""
+        return brief(repr(value), 80)
 
     # Shapes
 
@@ -49,7 +87,8 @@ class FileReader:
         for key in table:
             if key not in known:
                 place = f"[{where}]" if where else "the file"
-                self.refuse(f"{place} has no key '{key}'{near(key, known)}")
+                inner = f"{where}.{key}" if where else key
+                self.refuse(f"{place} has no key '{key}'{near(key, known)}", inner)
 
     def get(self, table: Table, where: str, key: str, kind: type, default: Any = None) -> Any:
         value = table.get(key, default)
@@ -58,14 +97,15 @@ class FileReader:
             self.refuse(f"{place} needs '{key}' ({_words(kind)})")
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             place = f"{where}.{key}" if where else key
-            self.refuse(f"{place} is {value!r}; {_words(kind)} is wanted")
+            self.refuse(f"{place} is {self.shown(value)}; {_words(kind)} is wanted")
         return value
 
     def strings(self, table: Table, where: str, key: str) -> tuple[str, ...]:
         values = self.get(table, where, key, list, [])
         for value in values:
             if not isinstance(value, str):
-                self.refuse(f"{where}.{key} holds {value!r}; texts are wanted")
+                place = f"{where}.{key}" if where else key
+                self.refuse(f"{place} holds {self.shown(value)}; texts are wanted")
         return tuple(values)
 
     # Tables
@@ -79,10 +119,25 @@ class FileReader:
             declared = self.get(document, "", "tables", dict)
         else:
             declared = {"t": self.get(document, "", "table", dict)}
-        schemas = {name: self.schema(name, declared[name]) for name in declared}
+        if not declared:
+            self.refuse("[tables] is empty")
+        folded: dict[str, str] = {}
+        for name in declared:
+            if not NAME.fullmatch(name):
+                self.refuse(f"table '{name}': a name is letters, digits and _", f"tables.{name}")
+            other = folded.setdefault(name.lower(), name)
+            if other != name:
+                self.refuse(
+                    f"tables '{other}' and '{name}' have one name; SQL ignores case",
+                    f"tables.{name}",
+                )
+        place = "table" if "table" in document else "tables.{}"
+        schemas = {
+            name: self.schema(name, table, place.format(name)) for name, table in declared.items()
+        }
         alternatives: list[tuple[Statement, ...]] = [()]
         for name, table in declared.items():
-            where = "table" if "table" in document else f"tables.{name}"
+            where = place.format(name)
             inits = self.get(table, where, "init", list, [])
             lists = inits if inits and all(isinstance(i, list) for i in inits) else [inits]
             alternatives = [
@@ -94,18 +149,18 @@ class FileReader:
 
     def init(self, sql: object, where: str, schemas: Mapping[str, Schema]) -> Statement:
         if not isinstance(sql, str):
-            self.refuse(f"{where}.init holds {sql!r}; SQL texts are wanted")
-        statement = read_statement(sql, schemas, f"{self.label}, {where}.init")
+            self.refuse(f"{where}.init holds {self.shown(sql)}; SQL texts are wanted")
+        place = self.place(f"{where}.init")
+        statement = read_statement(sql, schemas, f"{place}, in init")
         if isinstance(statement, Read):
             self.refuse(
                 f"{where}.init holds a query, '{sql}'; only statements that write fill a table"
             )
         return statement
 
-    def schema(self, name: str, table: object) -> Schema:
+    def schema(self, name: str, table: object, where: str) -> Schema:
         if not isinstance(table, dict):
-            self.refuse(f"[tables.{name}] is no table")
-        where = "table" if name == "t" else f"tables.{name}"
+            self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
         known = ("columns", "partitioned_by", "properties", "rows_per_file", "init")
         self.keys(table, where, known)
         columns = tuple(
@@ -116,6 +171,8 @@ class FileReader:
         if twice is not None:
             self.refuse(f"{where}.columns names '{twice}' twice")
         partitions = self.strings(table, where, "partitioned_by")
+        if len({partition.lower() for partition in partitions}) < len(partitions):
+            self.refuse(f"{where}.partitioned_by names a column twice")
         for partition in partitions:
             if partition.lower() not in names:
                 self.refuse(
@@ -126,13 +183,13 @@ class FileReader:
         rows_per_file = table.get("rows_per_file")
         if rows_per_file is not None and (type(rows_per_file) is not int or rows_per_file < 1):
             self.refuse(
-                f"{where}.rows_per_file is {rows_per_file!r}; a whole number from 1 is wanted"
+                f"{where}.rows_per_file is {self.shown(rows_per_file)}; a whole number from 1 is wanted"
             )
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
             if OFF_PROPERTIES.get(key.lower()) != value:
                 self.refuse(
-                    f"{where}.properties: {key} = {value!r} is not modelled;"
+                    f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
                     " known: delta.enableDeletionVectors = 'false'"
                 )
         return Schema(name, columns, partitions, properties, rows_per_file)
@@ -147,7 +204,26 @@ class FileReader:
         return Column(words[0], type_)
 
 
+def _line(text: str, key: str) -> int:
+    r"""The line (from 1) that sets a key, or else the nearest that it is in; 0 if there is none.
+
+    >>> _line("[table]\ninit = []\ncolumns = 'id'", "table.columns")
+    3
+    """
+    header, best, found = "", "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        match = KEY.match(line)
+        if match is None:
+            continue
+        name = ".".join(part.strip(" \t\"'") for part in PART.findall(match["header"] or match[0]))
+        if match["header"]:
+            header = name
+        elif header:
+            name = f"{header}.{name}"
+        if len(name) > len(best) and f"{key}.".startswith(f"{name}."):
+            best, found = name, number
+    return found
+
+
 def _words(kind: type) -> str:
-    return {str: "a text", dict: "a table", list: "a list", bool: "true or false"}.get(
-        kind, kind.__name__
-    )
+    return {str: "a text", dict: "a table", list: "a list", bool: "true or false"}[kind]

@@ -1,0 +1,219 @@
+"""Read the expectations of a litmus file; what can never come true is refused, near misses named."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from isolitmus.model.errors import near
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.schema import TYPES
+from isolitmus.model.statement import Read
+from isolitmus.model.values import sort_rows
+from isolitmus.specs.files import is_file
+from isolitmus.specs.sql_queries import items_of
+from isolitmus.specs.table_file import FileReader, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Row, Rows, Value
+
+__all__ = ["ExpectationReader"]
+
+KEYS = frozenset(
+    ("outcome", "error_class", "log", "reads", "tables", "versions", "serial", "holds", "fails")
+)
+LOG_KEYS = {"blind": bool, "level": str, "operation": str}
+OUTCOMES = ("committed", "no-op", "unknown", "aborted")
+CONFLICTS = (
+    "ConcurrentAppendException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentModificationException",
+    "ConcurrentTransactionException",
+    "ConcurrentWriteException",
+    "DeltaConcurrentModificationException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+)
+"""What Delta calls its conflicts (DeltaConcurrentExceptions.scala); other engines have others."""
+CLASS = re.compile(r"[A-Z][A-Za-z0-9_]*")
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+RELEASE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*-[0-9][0-9A-Za-z.+_-]*")
+VERSION = re.compile(r"0|[1-9][0-9]{0,8}")
+LIKE = 0.9
+"""From which likeness on a name is taken for a typing error."""
+VALUES: Mapping[Type, tuple[type, ...]] = {
+    "INT": (int,),
+    "BIGINT": (int,),
+    "STRING": (str,),
+    "DATE": (date,),
+    "BOOLEAN": (bool,),
+}
+
+
+class ExpectationReader(FileReader):
+    """Reads ``[expect.…]``, for the transactions and tables of its file."""
+
+    transactions: Mapping[str, Statement]
+    schemas: Mapping[str, Schema]
+
+    def expectations(self, tables: Table, path: Path | None) -> dict[str, Expectation]:
+        return {who: self.expectation(who, table, path) for who, table in tables.items()}
+
+    def expectation(self, who: str, table: object, path: Path | None) -> Expectation:
+        where = f"expect.{who}"
+        self.expected_of(who, path)
+        if not isinstance(table, dict):
+            self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
+        self.keys(table, where, KEYS)
+        serial = table.get("serial")
+        return Expectation(
+            self.outcomes(table, where),
+            {
+                name: self.get({name: value}, f"{where}.error_class", name, str)
+                for name, value in self.named(table, where, "error_class").items()
+            },
+            self.log(table, where),
+            {
+                name: self.read(name, rows, f"{where}.reads.{name}")
+                for name, rows in self.named(table, where, "reads").items()
+            },
+            self.contents(self.get(table, where, "tables", dict, {}), f"{where}.tables"),
+            self.versions(table, where),
+            None if serial is None else self.serial(table, where),
+            *self.levels(table, where),
+        )
+
+    def expected_of(self, who: str, path: Path | None) -> None:
+        """A protocol of the catalogue or beside the file, or an engine with its release."""
+        from isolitmus.specs.catalogue import protocols
+
+        if who in protocols() or RELEASE.fullmatch(who):
+            return
+        if path is None or not NAME.fullmatch(who) or not is_file(path.parent / f"{who}.cat"):
+            self.refuse(f"[expect.{who}] is of no protocol{near(who, protocols())}")
+
+    def named(self, table: Table, where: str, key: str) -> Table:
+        """A table by transactions."""
+        inner: Table = self.get(table, where, key, dict, {})
+        self.keys(inner, f"{where}.{key}", self.transactions)
+        return inner
+
+    def outcomes(self, table: Table, where: str) -> dict[str, tuple[str, ...]]:
+        outcomes = {}
+        for name, value in self.named(table, where, "outcome").items():
+            options = value if isinstance(value, list) else [value]
+            place = f"{where}.outcome.{name}"
+            if not options or not all(isinstance(o, str) for o in options):
+                self.refuse(
+                    f"{place} is {self.shown(value)}; an outcome or a list of them is wanted"
+                )
+            for option in options:
+                self.outcome(option, place)
+            outcomes[name] = tuple(options)
+        return outcomes
+
+    def outcome(self, option: str, place: str) -> None:
+        if option in OUTCOMES or option in CONFLICTS:
+            return
+        if CLASS.fullmatch(option.removeprefix("error:")):
+            close = get_close_matches(option, CONFLICTS, n=1, cutoff=LIKE)
+            if close:
+                self.refuse(f"{place}: no outcome '{option}'; did you mean '{close[0]}'?")
+        else:
+            known = near(option, [*OUTCOMES, *CONFLICTS, "error:CLASS"])
+            self.refuse(f"{place}: no outcome '{option}'{known}")
+
+    def log(self, table: Table, where: str) -> dict[str, dict[str, Value]]:
+        log = self.named(table, where, "log")
+        for name in log:
+            entry = self.get(log, f"{where}.log", name, dict)
+            self.keys(entry, f"{where}.log.{name}", LOG_KEYS)
+            for key in entry:
+                self.get(entry, f"{where}.log.{name}", key, LOG_KEYS[key])
+        return log
+
+    def serial(self, table: Table, where: str) -> tuple[str, ...]:
+        orders = self.strings(table, where, "serial")
+        for order in orders:
+            names = order.split()
+            for name in names:
+                if name not in self.transactions:
+                    self.refuse(
+                        f"{where}.serial names no transaction: '{name}'"
+                        f"{near(name, self.transactions)}"
+                    )
+            if len(set(names)) < len(names):
+                self.refuse(f"{where}.serial: order '{order}' has a transaction twice")
+        return orders
+
+    def levels(self, table: Table, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """``holds`` and ``fails``: names of levels, none in both."""
+        from isolitmus.specs.catalogue import levels
+
+        holds, fails = (self.strings(table, where, key) for key in ("holds", "fails"))
+        for key, names in (("holds", holds), ("fails", fails)):
+            for name in names:
+                if name not in levels() and not name.endswith(".cat"):
+                    self.refuse(f"{where}.{key} names no level: '{name}'{near(name, levels())}")
+        both = next((name for name in holds if name in fails), None)
+        if both is not None:
+            self.refuse(f"{where}: '{both}' is in holds and in fails")
+        return holds, fails
+
+    # Rows
+
+    def versions(self, table: Table, where: str) -> dict[int, dict[str, Rows]]:
+        versions = {}
+        for number, tables in self.get(table, where, "versions", dict, {}).items():
+            if not VERSION.fullmatch(number):
+                self.refuse(f"{where}.versions.{number} is no version; 0 is the table at the start")
+            versions[int(number)] = self.contents(tables, f"{where}.versions.{number}")
+        return versions
+
+    def contents(self, tables: object, where: str) -> dict[str, Rows]:
+        if not isinstance(tables, dict):
+            self.refuse(f"{where} is {self.shown(tables)}; a table is wanted")
+        self.keys(tables, where, self.schemas)
+        return {
+            name: self.rows(rows, f"{where}.{name}", [c.type for c in self.schemas[name].columns])
+            for name, rows in tables.items()
+        }
+
+    def read(self, name: str, rows: object, where: str) -> Rows:
+        statement = self.transactions[name]
+        if not isinstance(statement, Read):
+            self.refuse(f"{where}: {name} reads nothing that one sees; '{statement.sql}' writes")
+        return self.rows(rows, where, [item.type for item in items_of(statement.query[0])])
+
+    def rows(self, rows: object, where: str, types: Sequence[Type]) -> Rows:
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            self.refuse(f"{where} is no list of rows; write [[1, 0], [2, 1]]")
+        return sort_rows(self.row(row, where, types) for row in rows)
+
+    def row(self, row: list[Any], where: str, types: Sequence[Type]) -> Row:
+        if len(row) != len(types):
+            self.refuse(f"{where}: row {self.shown(row)} has not {len(types)} values")
+        return tuple(
+            self.value(value, where, type_) for value, type_ in zip(row, types, strict=True)
+        )
+
+    def value(self, value: object, where: str, wanted: Type) -> Value:
+        if value == {"null": True}:
+            return None
+        type_ = next((t for t in TYPES if type(value) in VALUES[t]), None)
+        if type_ is None:
+            self.refuse(
+                f"{where}: {self.shown(value)} is no value; write a number, a text, a boolean,"
+                " a date or { null = true }"
+            )
+        if VALUES[type_] != VALUES[wanted]:
+            self.refuse(f"{where}: {self.shown(value)} is no {wanted}")
+        return cast("Value", value)

@@ -7,7 +7,7 @@ INSTALLED := .venv/installed
 .PHONY: help demo test quick lint env preflight clean
 
 help:
-	@echo 'make demo    find, explain and replay the anomalies of WriteSerializable: report/'
+	@echo 'make demo    find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test    everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick   the same without a JVM and without what is slow'
 	@echo 'make env     .venv with the pinned packages'

@@ -39,6 +39,11 @@ class Checked:
     seconds: float
     assumptions: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        from isolitmus.checker.notebook import checked_html
+
+        return checked_html(self)
+
     def to_json(self, history: str) -> dict[str, object]:
         """The verdicts as interface.md has them; ``history`` is the file's name."""
         return {

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["dependencies", "mermaid", "timeline"]
+__all__ = ["dependencies", "fate", "mermaid", "timeline"]
 
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 
@@ -34,12 +34,13 @@ def timeline(schedule: Schedule, run: Run | None = None) -> str:
         bar = "●" if start == end else f"├{'─' * (end - start - 1)}┤"
         line = f"{name:<{width}}  {' ' * start}{bar}"
         if run is not None:
-            line = f"{line:<{width + 4 * len(schedule.steps) + 2}}{_fate(run, name)}"
+            line = f"{line:<{width + 4 * len(schedule.steps) + 2}}{fate(run, name)}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def _fate(run: Run, name: str) -> str:
+def fate(run: Run, name: str) -> str:
+    """What became of a transaction: the version it read, and the one it became or why it did not."""
     done = run.transactions[name]
     read = f"reads version {done.read_version}"
     if done.outcome != "committed":

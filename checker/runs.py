@@ -132,6 +132,11 @@ class Judged:
         nodes = {name: statement.sql for name, statement in self.litmus.transactions.items()}
         return mermaid(nodes, [] if self.frame is None else dependencies(self.frame), cycle)
 
+    def _repr_html_(self) -> str:
+        from isolitmus.checker.notebook import judged_html
+
+        return judged_html(self)
+
     def to_json(self) -> dict[str, object]:
         """The run as interface.md has it."""
         observed = self.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.report import Finding, Replay, report
@@ -25,9 +26,45 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the demo asks, and in plain words what the answer is about, whatever it will be."""
+
+    a: str
+    b: str
+    unexplained: bool
+    title: str
+    promise: str
+    matters: str
+
+
 QUESTIONS = (
-    ("delta-write-serializable", "log-serializable", False),
-    ("delta-write-serializable", "write-serializable", True),
+    Question(
+        "delta-write-serializable",
+        "log-serializable",
+        False,
+        title="Committed in one order, true only in another",
+        promise="Serializable: the table looks as if all statements had run one by one, in the order"
+        " that the table’s history shows. WriteSerializable gives up that last part. It may commit a"
+        " statement although another one, committed before it, wrote what it should have read; there"
+        " only has to be some other order that gives the table.",
+        matters="Version numbers, time travel and the change feed follow the order of the commits."
+        " Whoever runs the statements again in that order, for an audit, a backfill or a test, may"
+        " get a table that is not the one that is there.",
+    ),
+    Question(
+        "delta-write-serializable",
+        "write-serializable",
+        True,
+        title="Committed, although no order gives the table",
+        promise="WriteSerializable still promises this much: the statements that write, run one by"
+        " one in some order, give the table that is there. The checks that Delta makes at each"
+        " commit do not always keep that promise.",
+        matters="Every statement succeeded, and yet the table is one that these statements cannot"
+        " produce one at a time, in whatever order. Whoever tests the jobs one at a time never sees"
+        " such data, and no rerun brings it back.",
+    ),
 )
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 UNIVERSE = "table"
@@ -35,18 +72,27 @@ UNIVERSE = "table"
 
 def demo(out: Path, *, spark: bool, as_json: bool) -> int:
     """Find, explain, replay, compare, report; exit status 1 if predicted and observed differ."""
-    found = [_ask(a, b, unexplained, quiet=as_json) for a, b, unexplained in QUESTIONS]
+    found = [_ask(question, quiet=as_json) for question in QUESTIONS]
     with ExitStack() as stack:
         model = stack.enter_context(open_engine("model"))
         engine = None
         if spark:
             with progress("starting Spark with Delta"):
                 engine = stack.enter_context(open_engine("delta"))
-        findings = [_replay(answer, model, engine, quiet=as_json) for answer in found]
+        findings = [
+            Finding(
+                answer,
+                _replay(answer, model, engine, quiet=as_json),
+                question.title,
+                question.promise,
+                question.matters,
+            )
+            for question, answer in zip(QUESTIONS, found, strict=True)
+        ]
     runs = [r for finding in findings for r in finding.replays]
     differing = sum(bool(r.differences) for r in runs)
     headline = _headline(len(runs), differing, spark=spark)
-    path = out / "report.md"
+    path = out / "report.html"
     try:
         out.mkdir(parents=True, exist_ok=True)
         path.write_text(report(findings, headline), "utf-8")
@@ -69,7 +115,8 @@ def demo(out: Path, *, spark: bool, as_json: bool) -> int:
     return 1 if differing or not all(answer.found for answer in found) else 0
 
 
-def _ask(a: str, b: str, unexplained: bool, *, quiet: bool) -> Separation:
+def _ask(question: Question, *, quiet: bool) -> Separation:
+    a, b, unexplained = question.a, question.b, question.unexplained
     with progress(f"separate {a} {b}") as tell:
         answer = separate(
             spec(a),
@@ -98,7 +145,7 @@ def _replay(
     engine: Callable[[Litmus, Spec], Run] | None,
     *,
     quiet: bool,
-) -> Finding:
+) -> tuple[Replay, ...]:
     replays: list[Replay] = []
     litmus = answer.litmus
     for name in PROTOCOLS if litmus is not None else ():
@@ -113,7 +160,7 @@ def _replay(
             _say(replays[-1], observed)
     if not quiet and engine is not None:
         say()
-    return Finding(answer, tuple(replays))
+    return tuple(replays)
 
 
 def _differences(predicted: Judged, observed: Judged | None) -> tuple[str, ...]:

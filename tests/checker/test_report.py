@@ -1,32 +1,226 @@
-"""The report, word for word. After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/test_report.py."""
+"""The report, word for word, and what holds of the page whatever is in it.
+
+After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/test_report.py.
+"""
 
 import os
 import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
-from isolitmus.checker import run, separate
+import pytest
+
+from isolitmus.checker import check, run, runs, separate
+from isolitmus.checker.notebook import separation_html
 from isolitmus.checker.report import Finding, Replay, report
-from isolitmus.specs import protocol, scope, spec
+from isolitmus.checker.runs import Judged, compare
+from isolitmus.checker.separation import Separation
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs import level, litmus, protocol, scope, spec
+from isolitmus.specs.litmus_file import read_litmus
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "report.md"
+GOLDEN = Path(__file__).parents[1] / "golden" / "report.html"
+LEVELS = ["log-serializable", "serializable", "snapshot-isolation", "write-serializable"]
+ENGINE = "delta-spark 4.4.0, Spark 4.2.0"
 
 
-def test_the_report_reads_as_it_should():
-    found = separate(
-        spec("delta-write-serializable"),
-        spec("write-serializable"),
-        scope("table"),
-        unexplained=True,
-    )
-    replays = tuple(
-        Replay(predicted, predicted, ())
-        for predicted in (
-            run(found.litmus, protocol(name))
-            for name in ("delta-serializable", "delta-write-serializable")
+@pytest.fixture(scope="module")
+def found():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "levels", lambda: LEVELS)
+        yield separate(
+            spec("delta-write-serializable"),
+            spec("write-serializable"),
+            scope("table"),
+            unexplained=True,
         )
-    )
-    text = report([Finding(found, replays)], "The model replayed on itself.")
-    text = re.sub(r"examined in \d+\.\d s", "examined in … s", text)
+
+
+def replayed(predicted, **changes):
+    """The model replayed on itself, under another name; ``changes`` are what it did otherwise."""
+    done = replace(predicted.run, engine="delta", engine_version=ENGINE, **changes)
+    return Replay(predicted, Judged(predicted.litmus, done), compare(predicted.run, done))
+
+
+def page(found, *replays, headline="The model replayed on itself."):
+    finding = Finding(found, replays, "A title", "What was promised.", "Why it matters.")
+    text = report([finding], headline)
+    return re.sub(r"in \d+\.\d s", "in … s", text)
+
+
+@pytest.fixture(scope="module")
+def text(found):
+    names = ("delta-serializable", "delta-write-serializable")
+    return page(found, *(replayed(run(found.litmus, protocol(name))) for name in names))
+
+
+def test_the_report_reads_as_it_should(text):
     if os.environ.get("ISOLITMUS_UPDATE"):
         GOLDEN.write_text(text, "utf-8")
     assert text == GOLDEN.read_text("utf-8")
+
+
+class Outline(HTMLParser):
+    """Checks that tags are balanced, and collects what one asks of a page."""
+
+    VOID = frozenset(["meta", "br", "wbr"])
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.headings, self.attributes, self.tags = [], [], [], set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed(text):
+    outline = Outline(text)
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    steps = zip(outline.headings, outline.headings[1:], strict=False)
+    assert all(after <= before + 1 for before, after in steps)
+    assert ("lang", "en") in outline.attributes
+    assert ("name", "viewport") in outline.attributes
+    ET.fromstring(text.removeprefix("<!doctype html>\n"))
+    assert text.count("<table") == text.count("<caption>")
+    assert text.count("<svg") == text.count('role="img"') == text.count("<figure>")
+
+
+def test_the_page_stands_alone(text):
+    outline = Outline(text)
+    assert not outline.tags & {"script", "link", "img", "iframe", "object", "base"}
+    links = {value for name, value in outline.attributes if name in ("src", "href", "action")}
+    assert links == {"#history-1"}
+    assert set(re.findall(r"https?://[^\"<\s]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "undefined" not in text
+
+
+def test_every_edge_of_the_violation_has_its_reason_on_the_page(found, text):
+    for edge in found.violation.cycle:
+        assert f"{edge.source} before {edge.target}, because {edge.why}" in text
+    assert text.count('<path class="edge cycle"') == len(found.violation.cycle)
+
+
+def test_what_differs_is_marked_in_words_too(found):
+    predicted = run(found.litmus, protocol("delta-write-serializable"))
+    versions = [dict(tables) for tables in predicted.run.versions]
+    versions[-1]["t"] = ((2, 1), (101, 1), (101, 1))
+    replay = replayed(predicted, versions=tuple(versions))
+    shown = page(found, replay)
+    assert '<p class="headline differ">' in shown
+    assert "table t at version 3: predicted (2, 1) (100, 0) (101, 1), observed" in shown
+    predicted_cell, observed_cell = re.findall(r'<td class="differs">(.*?)</td>', shown)[:2]
+    assert '<span class="row odd">≠ (100, 0)</span>' in predicted_cell
+    assert "≠ differs:" in observed_cell
+    assert re.findall(r"≠ (\(.*?\))", observed_cell) == ["(101, 1)"]
+    assert 'class="differs"' not in page(found, replayed(predicted))
+
+
+def test_what_was_not_run_or_not_found_is_said(found):
+    predicted = run(found.litmus, protocol("delta-write-serializable"))
+    shown = page(found, Replay(predicted, None, ()), headline="Nothing was replayed.")
+    assert "Not replayed on the engine." in shown
+    assert "then carried out" not in shown
+    nothing = Separation("a", "b", "table", False, "up to 2 transactions", 7, 0.1)
+    assert "Nothing was found: up to 2 transactions." in page(nothing)
+
+
+EVIL = '''
+title    = "Markup in a statement"
+schedule = "a b"
+[table]
+columns = "id INT, name STRING"
+[transactions]
+a = """INSERT INTO t VALUES (1, '<script>alert("1")</script> & x')"""
+b = "DELETE FROM t"
+'''
+
+
+def test_text_is_escaped(found):
+    judged = run(read_litmus(EVIL, "evil"), protocol("delta-serializable"))
+    shown = page(replace(found, litmus=judged.litmus), replayed(judged), headline="<script>")
+    for html in (shown, judged._repr_html_()):
+        assert "script" not in Outline(html).tags
+        assert "&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt; &amp; x" in html
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_light_and_dark_have_contrast(text):
+    """WCAG 2 AA for text: 4.5 to 1."""
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): (#\w{6});", block))
+        for block in (text.split("@media")[0], text.split("prefers-color-scheme: dark")[1])
+    )
+    assert light.keys() == dark.keys()
+    pairs = [
+        *product(("ink", "soft", "bad", "good", "link"), ("page", "panel", "code")),
+        *product(("ink", "bad"), ("bad-page",)),
+        *product(("ink", "good"), ("good-page",)),
+        ("on", "bad"),
+    ]
+    for palette, (front, back) in product((light, dark), pairs):
+        a, b = sorted(luminance(palette[name]) for name in (front, back))
+        assert (b + 0.05) / (a + 0.05) >= 4.5, (front, back)
+
+
+def test_a_run_and_verdicts_show_themselves_in_a_notebook():
+    judged = run(litmus("hole-partitioned"), protocol("delta-write-serializable"))
+    skew = check(litmus("history-write-skew"), [level(name) for name in LEVELS[1:3]])
+    for html, title in ((judged._repr_html_(), "delete"), (skew._repr_html_(), "history-write")):
+        outline = Outline(html)
+        ET.fromstring(html)
+        assert title in html
+        assert "svg" in outline.tags
+        assert "prefers-color-scheme: dark" in html
+        styles = html[html.index("<style>") + 7 : html.index("</style>")]
+        selectors = re.findall(r"(?:^|\})\s*([^{}@]+)\{", styles)
+        assert all(".isolitmus" in part for part in selectors), selectors
+    violations = [v for v in judged.levels.values() if isinstance(v, Forbidden)]
+    for edge in violations[-1].violations[0].cycle:
+        assert edge.why in judged._repr_html_()
+    assert "T1 before T2, because T1 read y0 and T2 wrote the next version y2" in skew._repr_html_()
+    assert '<span class="yes">allowed</span>: <code>snapshot-isolation</code>' in skew._repr_html_()
+
+
+def test_a_separation_shows_itself_in_a_notebook(found):
+    html = separation_html(found)
+    Outline(html)
+    assert html.count("<svg") == 2
+    assert "3 transactions admitted by delta-write-serializable" in html
+    test = litmus("history-write-skew")
+    verdict = check(test, [level("serializable")]).levels["serializable"]
+    abstract = replace(
+        found, a="snapshot-isolation", b="serializable", unexplained=False, transactions=2,
+        litmus=test, violation=verdict.violations[0], serial=None,
+    )  # fmt: skip
+    html = separation_html(abstract)
+    Outline(html)
+    assert html.count("<svg") == 1
+    assert "r(x0) r(y0) w(x1)" in html
+    nothing = Separation("a", "b", "table", False, "up to 2 transactions", 7, 0.1)
+    assert "None admitted by a, forbidden by b" in separation_html(nothing)

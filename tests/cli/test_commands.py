@@ -145,8 +145,8 @@ def test_demo_without_spark_writes_a_report(call, tmp_path):
     document = json.loads(out)
     assert status == 0
     assert [s["transactions"] for s in document["separations"]] == [2, 3]
-    text = (tmp_path / "out" / "report.md").read_text()
-    assert "```mermaid" in text
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert text.startswith("<!doctype html>")
     assert "No serial order of the writers gives the table: at version 3 none does." in text
 
 

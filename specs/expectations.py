@@ -78,12 +78,12 @@ class ExpectationReader(FileReader):
             self.outcomes(table, where),
             {
                 name: self.get({name: value}, f"{where}.error_class", name, str)
-                for name, value in self.named(table, where, "error_class").items()
+                for name, value in self.by_transaction(table, where, "error_class").items()
             },
             self.log(table, where),
             {
                 name: self.read(name, rows, f"{where}.reads.{name}")
-                for name, rows in self.named(table, where, "reads").items()
+                for name, rows in self.by_transaction(table, where, "reads").items()
             },
             self.contents(self.get(table, where, "tables", dict, {}), f"{where}.tables"),
             self.versions(table, where),
@@ -100,15 +100,15 @@ class ExpectationReader(FileReader):
         if path is None or not NAME.fullmatch(who) or not is_file(path.parent / f"{who}.cat"):
             self.refuse(f"[expect.{who}] is of no protocol{near(who, protocols())}")
 
-    def named(self, table: Table, where: str, key: str) -> Table:
-        """A table by transactions."""
+    def by_transaction(self, table: Table, where: str, key: str) -> Table:
+        """A table whose keys are transactions."""
         inner: Table = self.get(table, where, key, dict, {})
         self.keys(inner, f"{where}.{key}", self.transactions)
         return inner
 
     def outcomes(self, table: Table, where: str) -> dict[str, tuple[str, ...]]:
         outcomes = {}
-        for name, value in self.named(table, where, "outcome").items():
+        for name, value in self.by_transaction(table, where, "outcome").items():
             options = value if isinstance(value, list) else [value]
             place = f"{where}.outcome.{name}"
             if not options or not all(isinstance(o, str) for o in options):
@@ -132,7 +132,7 @@ class ExpectationReader(FileReader):
             self.refuse(f"{place}: no outcome '{option}'{known}")
 
     def log(self, table: Table, where: str) -> dict[str, dict[str, Value]]:
-        log = self.named(table, where, "log")
+        log = self.by_transaction(table, where, "log")
         for name in log:
             entry = self.get(log, f"{where}.log", name, dict)
             self.keys(entry, f"{where}.log.{name}", LOG_KEYS)
@@ -158,11 +158,8 @@ class ExpectationReader(FileReader):
         """``holds`` and ``fails``: names of levels, none in both."""
         from isolitmus.specs.catalogue import levels
 
-        holds, fails = (self.strings(table, where, key) for key in ("holds", "fails"))
-        for key, names in (("holds", holds), ("fails", fails)):
-            for name in names:
-                if name not in levels() and not name.endswith(".cat"):
-                    self.refuse(f"{where}.{key} names no level: '{name}'{near(name, levels())}")
+        known = levels()
+        holds, fails = (self.named(table, where, key, "level", known) for key in ("holds", "fails"))
         both = next((name for name in holds if name in fails), None)
         if both is not None:
             self.refuse(f"{where}: '{both}' is in holds and in fails")

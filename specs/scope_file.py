@@ -25,6 +25,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     >>> len(scope("table").inits)
     1
     """
+    from isolitmus.specs.catalogue import levels, protocols
+
     label = path.name if path is not None else f"{name}.toml"
     document = read_toml(text, label)
     reader = FileReader(label, text)
@@ -77,8 +79,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         readers,
         tuple(sorted(set(sizes))),
         noops,
-        reader.strings(inner, "scope", "protocols"),
-        reader.strings(inner, "scope", "levels"),
+        reader.named(inner, "scope", "protocols", "protocol", protocols()),
+        reader.named(inner, "scope", "levels", "level", levels()),
         text,
         path,
     )

@@ -70,11 +70,13 @@ class FileReader:
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
         """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
-        raise LitmusError(f"{self.place(where or problem)}: {brief(problem)}")
+        if not where:
+            where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
+        raise LitmusError(f"{self.place(where)}: {brief(problem)}")
 
     def place(self, where: str) -> str:
         """The file, and the line of a key such as ``table.columns``."""
-        line = _line(self.text, where.lstrip("[").split(maxsplit=1)[0].rstrip("]:"))
+        line = _line(self.text, where)
         return f"{self.label}:{line}" if line else self.label
 
     def shown(self, value: object) -> str:
@@ -99,6 +101,16 @@ class FileReader:
             place = f"{where}.{key}" if where else key
             self.refuse(f"{place} is {self.shown(value)}; {_words(kind)} is wanted")
         return value
+
+    def named(
+        self, table: Table, where: str, key: str, what: str, known: Iterable[str]
+    ) -> tuple[str, ...]:
+        """Names of specs in the catalogue, or paths of theirs."""
+        names = self.strings(table, where, key)
+        for name in names:
+            if name not in known and not name.endswith(".cat"):
+                self.refuse(f"{where}.{key} names no {what}: '{name}'{near(name, known)}")
+        return names
 
     def strings(self, table: Table, where: str, key: str) -> tuple[str, ...]:
         values = self.get(table, where, key, list, [])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.execution import Event, RowRead
+    from isolitmus.model.footprint import Footprint
     from isolitmus.model.values import Row
 
 __all__ = ["RELATIONS", "SETS", "frame"]
@@ -111,7 +112,13 @@ class _Builder:
                 versions = f"version {earlier.version}, {later.name} version {later.version}"
                 self.add("log", i, j, f"in the log {earlier.name} is {versions}")
                 if earlier.version > later.read_version:
-                    self.add("unseen", i, j, f"{later.name} read version {later.read_version}")
+                    self.add(
+                        "unseen",
+                        i,
+                        j,
+                        f"{later.name} read version {later.read_version},"
+                        f" before {earlier.name} became version {earlier.version}",
+                    )
 
     # Footprints
 
@@ -126,11 +133,41 @@ class _Builder:
                     continue
                 a, b = winner.name, loser.name
                 if wrote.adds_meet_reads_of(reads):
-                    self.add("adds-meets-reads", i, j, f"{a} added a file where {b} read")
+                    self.add("adds-meets-reads", i, j, self.added(a, wrote, b, reads))
                 if wrote.removes_meet_reads_of(reads):
-                    self.add("removes-meets-reads", i, j, f"{a} removed a file that {b} read")
+                    file = self.file(wrote.removes & reads.files, wrote)
+                    self.add("removes-meets-reads", i, j, f"{a} removed {file}, and {b} read it")
                 if wrote.removes_meet_removes_of(reads):
-                    self.add("removes-meets-removes", i, j, f"{a} and {b} removed one file")
+                    file = self.file(wrote.removes & reads.removes, wrote)
+                    why = f"{a} removed {file}, and {b} removed it, too"
+                    self.add("removes-meets-removes", i, j, why)
+
+    def added(self, winner: str, wrote: Footprint, loser: str, reads: Footprint) -> str:
+        """Where a file that the winner added meets what the loser read, in words."""
+        if not self.reasons:
+            return ""
+        table = wrote.schema.name
+        where = wrote.adds_where(reads) if wrote.schema.partitioned_by else None
+        if where is None:
+            return (
+                f"{winner} added a file to {table}, which has no partitions and which {loser} read"
+            )
+        partition, predicate = where
+        read = (
+            f"{table} WHERE {' AND '.join(map(str, predicate))}" if predicate else f"all of {table}"
+        )
+        folder = wrote.schema.folder(partition)
+        return f"{winner} added a file to partition {folder} of {table}, where {loser} read {read}"
+
+    def file(self, paths: frozenset[str], footprint: Footprint) -> str:
+        """The first of some files, in words."""
+        if not self.reasons:
+            return ""
+        folder, _, name = min(paths).rpartition("/")
+        writer = name.rpartition("-")[0]
+        whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
+        place = f"partition {folder} of " if folder else ""
+        return f"a file in {place}{footprint.schema.name} {whose}"
 
     # Adya's dependencies
 
@@ -157,10 +194,9 @@ class _Builder:
         if first.writer == second.writer:
             return
         a, b = self.events[first.writer].name, self.events[second.writer].name
-        if second.after is None:
-            why = f"{b} deleted row {_show(second.before)}, which {a} wrote"
-        else:
-            why = f"{b} rewrote row {_show(second.before)}, which {a} wrote"
+        did = "deleted" if second.after is None else "rewrote"
+        row, had = (first.before, "deleted") if first.after is None else (first.after, "written")
+        why = f"{b} {did} row {_show(row)}, which {a} had {had}"
         self.add("ww", first.writer, second.writer, why)
 
     def items(

@@ -7,19 +7,30 @@ commits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.membership import membership
 from isolitmus.checker.witness import Reasons, serial_order, shortest_cycle
+from isolitmus.checker.words import member
 from isolitmus.model.relation import Relation, bits
-from isolitmus.model.spec import Fold
+from isolitmus.model.spec import Binary, Bracket, Fold
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Verdict, Violation
 
 if TYPE_CHECKING:
     from isolitmus.model.frame import Edge, Frame
-    from isolitmus.model.spec import Axiom, Spec
+    from isolitmus.model.spec import Axiom, Expr, Spec
 
-__all__ = ["BitsetAlgebra", "admits", "first_conflict", "judge", "labels", "missing", "violations"]
+__all__ = [
+    "BitsetAlgebra",
+    "admits",
+    "conflict",
+    "first_conflict",
+    "judge",
+    "labels",
+    "missing",
+    "violations",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,9 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
         return Needs(lacking)
     fold = _fold(frame, spec)
     reasons = Reasons(frame, fold, spec.definitions)
-    broken = tuple(v for v in (_violation(axiom, fold, reasons) for axiom in spec.axioms) if v)
+    broken = tuple(
+        v for v in (_violation(axiom, fold, reasons, frame, spec) for axiom in spec.axioms) if v
+    )
     if broken:
         return Forbidden(broken)
     orders = [fold.relation(axiom.expr) for axiom in spec.axioms if axiom.test == "acyclic"]
@@ -157,6 +170,28 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
     return None
 
 
+def conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
+    """The first conflict of a commit with its reasons: what the commit would have violated.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.cat import read
+    >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
+    >>> pair = {("unseen", 0, 1): "b missed a"}
+    >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
+    >>> conflict(frame, spec, 1).cycle[0].why
+    'b missed a; a is no blind append'
+    """
+    found = first_conflict(frame, spec, loser)
+    if found is None:
+        return None
+    fold = _fold(frame, spec)
+    winner, name = found
+    axiom = next(
+        a for a in spec.axioms if a.name == name and (winner, loser) in fold.relation(a.expr)
+    )
+    return _broken(axiom, [(winner, loser)], Reasons(frame, fold, spec.definitions), frame, spec)
+
+
 def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
     return Fold(BitsetAlgebra(frame), spec.definitions)
 
@@ -171,7 +206,9 @@ def _holds(axiom: Axiom, relation: Relation) -> bool:
             return not relation
 
 
-def _violation(axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons) -> Violation | None:
+def _violation(
+    axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons, frame: Frame, spec: Spec
+) -> Violation | None:
     relation = fold.relation(axiom.expr)
     match axiom.test:
         case "acyclic":
@@ -180,12 +217,41 @@ def _violation(axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons) -> Vio
             steps = [(i, i) for i, row in enumerate(relation.rows) if row >> i & 1][:1]
         case "empty":
             steps = [(i, next(bits(row))) for i, row in enumerate(relation.rows) if row][:1]
-    if not steps:
-        return None
+    return _broken(axiom, steps, reasons, frame, spec) if steps else None
+
+
+def _broken(
+    axiom: Axiom, steps: list[tuple[int, int]], reasons: Reasons, frame: Frame, spec: Spec
+) -> Violation:
     edges: list[Edge] = []
     for i, j in steps:
         edges += reasons.edges(axiom.expr, i, j)
+    if axiom.test == "empty":
+        ((first, last),) = steps
+        parts = _composed(axiom.expr)
+        for which, node, ends in ((0, first, parts), (-1, last, parts[::-1])):
+            words = _standing(ends, node, frame, spec)
+            why = dict.fromkeys([edges[which].why, *words])
+            edges[which] = replace(edges[which], why="; ".join(filter(None, why)))
     return Violation(axiom.name, axiom.test, tuple(edges))
+
+
+def _composed(expr: Expr) -> list[Expr]:
+    """The parts of ``a ; b ; c``."""
+    if isinstance(expr, Binary) and expr.op == ";":
+        return _composed(expr.left) + _composed(expr.right)
+    return [expr]
+
+
+def _standing(parts: list[Expr], node: int, frame: Frame, spec: Spec) -> list[str]:
+    """Why a node at the end of a chain is in the sets that stand there, in words."""
+    words: list[str] = []
+    for part in parts:
+        if not isinstance(part, Bracket):
+            break
+        for name, inside in membership(part.operand, node, frame, spec.definitions):
+            words.append(member(frame.nodes[node], name, inside=inside))
+    return words
 
 
 def _around(cycle: list[int]) -> list[tuple[int, int]]:

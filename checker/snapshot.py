@@ -108,9 +108,10 @@ class Snapshot:
                 by_partition.setdefault(schema.partition_of(row.values), []).append(row)
             for partition in sort_rows(by_partition):
                 rows = by_partition[partition]
+                folder = f"{schema.folder(partition)}/" if partition else ""
                 size = schema.rows_per_file or len(rows)
                 for start in range(0, len(rows), size):
-                    path = f"{self.writer}/{len(files)}"
+                    path = f"{folder}{self.writer}-{len(files)}"
                     files.append(File.of(path, partition, tuple(rows[start : start + size])))
         return tuple(files)
 

@@ -150,7 +150,7 @@ class Reasons:
 
 def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
     if len(left) == len(right) == 1:
-        why = " and ".join(edge.why for edge in (*left, *right) if edge.why)
+        why = ", and ".join(edge.why for edge in (*left, *right) if edge.why)
         return (replace(left[0], kind=f"{left[0].kind} & {right[0].kind}", why=why),)
     return min((e for e in (left, right) if e), key=len, default=())
 

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 
 if TYPE_CHECKING:
+    from isolitmus.model.frame import Edge
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["because", "explain", "serial_words"]
+__all__ = ["because", "explain", "member", "refusal", "serial_words"]
+
+MEMBERS = {
+    "Aborted": ("{} aborted", "{} did not abort"),
+    "Blind": ("{} is a blind append", "{} is no blind append"),
+    "ChangesData": (
+        "{} is of a kind that changes data",
+        "{} is not of a kind that changes data",
+    ),
+    "Empty": ("{} has nothing to record", "{} has something to record"),
+    "NoData": ("{} changes no data", "{} changes data"),
+    "Reader": ("{} only reads", "{} does not only read"),
+    "Writer": ("{} writes", "{} does not write"),
+}
+"""What it means to be in a set, and not to be in it."""
 
 
 def because(violation: Violation) -> list[str]:
@@ -23,13 +38,50 @@ def because(violation: Violation) -> list[str]:
     a before b, because it is earlier in the log
     b before a, because b missed it
     so a would have to come before itself: no order has that
+    >>> dirty = (Edge("a", "b", "wr", "b read what a wrote; a aborted"),)
+    >>> for line in because(Violation("no-aborted-read", "empty", dirty)): print(line)
+    a leads to b, because b read what a wrote; a aborted
+    so a and b cannot both be there: no-aborted-read refuses that
     """
     edges = violation.cycle
+    if not edges:
+        return [f"so {violation.axiom} is broken"]
     if violation.kind == "empty":
-        return [f"{violation.axiom}, because {'; and '.join(edge.why for edge in edges)}"]
-    lines = [f"{e.source} before {e.target}, because {e.why}" for e in edges]
+        ends = " and ".join(dict.fromkeys((edges[0].source, edges[-1].target)))
+        both = " both" if edges[0].source != edges[-1].target else ""
+        return [
+            *(_sentence(edge, "leads to") for edge in edges),
+            f"so {ends} cannot{both} be there: {violation.axiom} refuses that",
+        ]
     first = edges[0].source
-    return [*lines, f"so {first} would have to come before itself: no order has that"]
+    conclusion = f"so {first} would have to come before itself: no order has that"
+    return [*(_sentence(edge, "before") for edge in edges), conclusion]
+
+
+def refusal(violation: Violation) -> list[str]:
+    """Why a transaction could not commit, from the violation that its commit would have been.
+
+    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.verdict import Violation
+    >>> edges = (Edge("a", "b", "unseen", "b read version 0, before a became version 1"),)
+    >>> for line in refusal(Violation("Conflict", "empty", edges)): print(line)
+    a stops b, because b read version 0, before a became version 1
+    so b cannot commit: Conflict
+    """
+    edges = violation.cycle
+    return [
+        *(_sentence(edge, "stops") for edge in edges),
+        f"so {edges[-1].target} cannot commit: {violation.axiom}",
+    ]
+
+
+def member(node: str, name: str, *, inside: bool) -> str:
+    """That a transaction is in a base set, or is not, in words.
+
+    >>> member("a", "Blind", inside=True), member("a", "Blind", inside=False)
+    ('a is a blind append', 'a is no blind append')
+    """
+    return MEMBERS[name][not inside].format(node)
 
 
 def explain(verdict: Verdict, spec: Spec) -> list[str]:
@@ -44,8 +96,10 @@ def explain(verdict: Verdict, spec: Spec) -> list[str]:
         case Allowed(witness):
             order = f", for example in the order {' '.join(witness)}" if witness else ""
             return [f"{spec.title} allows it{order}."]
+        case Unknown(reason):
+            return [f"{spec.title}: unknown, because {reason}."]
         case _:
-            return [f"{spec.title}: {verdict}."]
+            return [f"{spec.title} {verdict}."]
 
 
 def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
@@ -64,3 +118,8 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     shown = ", ".join(order or "(no writer)" for order in orders)
     end = f", but at version {versions} none does" if unexplained else ""
     return f"{count} of the writers {verb} the table: {shown}{end}."
+
+
+def _sentence(edge: Edge, verb: str) -> str:
+    reason = edge.why or f"that is in {edge.kind}"
+    return f"{edge.source} {verb} {edge.target}, because {reason}"

@@ -6,8 +6,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.draw import timeline
+from isolitmus.checker.execute import execute
+from isolitmus.checker.refusals import refusals
 from isolitmus.checker.runs import Judged, compare
-from isolitmus.checker.words import serial_words
+from isolitmus.checker.words import refusal, serial_words
 from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import IsolitmusError
@@ -17,7 +19,10 @@ from isolitmus.specs import litmus, protocol
 from isolitmus.specs.catalogue import litmus_files, protocols
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Violation
 
 __all__ = ["run"]
 
@@ -47,6 +52,7 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
             runs = []
             for spec in specs or _expected(test):
                 predicted = Judged(test, model(test, spec))
+                why = refusals(execute(test, spec), spec)
                 for carry in asked:
                     with progress(f"{test.name} under {spec.name}"):
                         judged = predicted if carry is model else Judged(test, carry(test, spec))
@@ -55,7 +61,7 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
                     failed += bool(differences)
                     runs.append({**judged.to_json(), "differences": differences})
                     if not as_json:
-                        _print(judged, differences)
+                        _print(judged, why, differences)
             documents.append({"litmus": test.name, "runs": runs})
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
@@ -69,7 +75,7 @@ def _expected(test: Litmus) -> list[Spec]:
     return [protocol(name) for name in protocols() if name in test.expect or not test.expect]
 
 
-def _print(judged: Judged, differences: list[str]) -> None:
+def _print(judged: Judged, why: Mapping[str, Violation], differences: list[str]) -> None:
     run = judged.run
     say(f"{judged.litmus.name} on {run.engine} ({run.engine_version}) under {run.protocol}")
     for line in timeline(judged.litmus.schedule, run).splitlines():
@@ -77,6 +83,9 @@ def _print(judged: Judged, differences: list[str]) -> None:
     for name, transaction in run.transactions.items():
         if transaction.rows is not None:
             say(f"  {name} read {' '.join(map(show_row, transaction.rows)) or 'no rows'}")
+        if name in why and why[name].axiom == transaction.outcome:
+            for line in refusal(why[name]):
+                say(f"  {line}")
     for table, rows in run.tables.items():
         say(f"  {table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}")
     say(f"  {serial_words(judged.serial.orders, judged.serial.unexplained)}")

@@ -54,11 +54,16 @@ class Footprint:
             return False
         if not loser.schema.partition_indexes:
             return True
-        return any(
-            all(evaluate(part, (self.schema.spread(added),)) is True for part in predicate)
-            for predicate in loser.predicates
-            for added in self.adds
-        )
+        return self.adds_where(loser) is not None
+
+    def adds_where(self, loser: Footprint) -> tuple[Row, tuple[Expr, ...]] | None:
+        """The first partition that this one adds a file to and the predicate of the loser that it meets."""
+        for predicate in loser.predicates:
+            for added in self.adds:
+                row = self.schema.spread(added)
+                if all(evaluate(part, (row,)) is True for part in predicate):
+                    return added, predicate
+        return None
 
     def removes_meet_reads_of(self, loser: Footprint) -> bool:
         """Whether this one removes a file that the loser read."""

@@ -53,6 +53,12 @@ class Schema:
         """The values of the partition columns of a row."""
         return tuple(row[i] for i in self.partition_indexes)
 
+    def folder(self, partition: Row) -> str:
+        """What Delta calls the folder of a partition, but for its escapes: ``part=0/day=NULL``."""
+        values = ["NULL" if value is None else value for value in partition]
+        pairs = zip(self.partitioned_by, values, strict=True)
+        return "/".join(f"{name}={value}" for name, value in pairs)
+
     def spread(self, partition: Row) -> Row:
         """A row of which only the partition columns are known; NULL elsewhere."""
         row: list[Value] = [None] * len(self.columns)

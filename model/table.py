@@ -37,7 +37,10 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A data file: its path, the values of the partition columns, its rows, statistics by column."""
+    """A data file: its path, the values of the partition columns, its rows, statistics by column.
+
+    The path tells the partition and who wrote it: ``part=0/insert-0``, the first file of insert.
+    """
 
     path: str
     partition: Row

@@ -209,11 +209,11 @@ def test_edges_carry_their_reasons():
     )  # fmt: skip
     (violation,) = violations(frame, spec_of(["empty unseen & adds-meets-reads as x"]))
     both = "unseen & adds-meets-reads"
-    assert violation.cycle == (Edge("a", "b", both, "b missed a and f1 matches"),)
+    assert violation.cycle == (Edge("a", "b", both, "b missed a, and f1 matches"),)
     (violation,) = violations(frame, spec_of(["empty unseen & rw^-1 as x"]))
-    assert violation.cycle == (Edge("a", "b", "unseen & rw^-1", "b missed a and why"),)
+    assert violation.cycle == (Edge("a", "b", "unseen & rw^-1", "b missed a, and why"),)
     (violation,) = violations(frame, spec_of(["empty (unseen & rw^-1)^-1 as x"]))
-    assert violation.cycle == (Edge("b", "a", "unseen^-1 & rw", "b missed a and why"),)
+    assert violation.cycle == (Edge("b", "a", "unseen^-1 & rw", "b missed a, and why"),)
     (violation,) = violations(frame, spec_of(["acyclic unseen ; rw as x"]))
     assert [(e.source, e.kind) for e in violation.cycle] == [("a", "unseen"), ("b", "rw")]
     blind = replace(frame, sets={"Blind": 0b01})

@@ -131,14 +131,14 @@ def test_any_text_is_escaped(text):
     }  # fmt: skip
 
 
-def test_the_reasons_of_an_axiom_that_wants_nothing_are_one_sentence():
+def test_the_reasons_of_an_axiom_that_wants_nothing_are_its_sentences():
     chain = (Edge("a", "b", "unseen", "b read version 0"), Edge("a", "b", "rw", "b missed it"))
     drawn = graph({}, [], Violation("Conflict", "empty", chain))
     assert [reason.text for reason in drawn.argument] == [
-        "a is not seen by b: b read version 0",
-        "a does not see b: b missed it",
+        "a leads to b, because b read version 0",
+        "a leads to b, because b missed it",
     ]
-    assert drawn.conclusion == "Conflict, because b read version 0; and b missed it"
+    assert drawn.conclusion == "so a and b cannot both be there: Conflict refuses that"
 
 
 def test_nothing_can_be_drawn():

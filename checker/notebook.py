@@ -96,7 +96,7 @@ def separation_html(separation: Separation) -> str:
     found = separation
     extra = " and no serial order explains" if found.unexplained else ""
     between = f"admitted by {found.a}, forbidden by {found.b}{extra}"
-    searched = f"{found.bound}; {found.examined} candidates examined in {found.seconds:.1f} s"
+    searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
     if found.litmus is None or found.violation is None:
         title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
         return _Fragment(title, [searched]).html()

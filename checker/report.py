@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.draw import dependencies
 from isolitmus.checker.figures import Graph, graph, render
 from isolitmus.checker.picture import timeline_svg
-from isolitmus.checker.separation import ASSUMPTIONS
 from isolitmus.checker.serial import ModelExecutor, writers
 from isolitmus.checker.words import serial_words
 from isolitmus.model.run import same_bag
@@ -106,7 +105,7 @@ def report(findings: Sequence[Finding], headline: str) -> str:
         headline=headline,
         replayed=any(replay.observed for replay in replays),
         differing=any(replay.differences for replay in replays),
-        assumptions=ASSUMPTIONS,
+        assumptions=dict.fromkeys(a for f in findings for a in f.separation.assumptions),
         sets=SETS,
         dependencies={kind: RELATIONS[kind] for kind in ("wr", "ww", "rw", "log", "so")},
         spec=spec,

@@ -1,54 +1,58 @@
 """The verb ``separate``: the smallest history that one spec admits and another forbids.
 
-Exhaustive, in the table universe. What is found is written as a litmus file, read back, executed
-anew, re-judged by the graph with reasons, and explained serially by two executors; only then is it
+In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What is
+found is written as a litmus file and judged anew from its text (``checker.recheck``); only then is it
 an answer. What is not found is "none" up to a bound that is stated, never more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from isolitmus.checker import abstract, abstract_symbolic, table_exhaustive, table_symbolic
 from isolitmus.checker.admission import admission
-from isolitmus.checker.execute import execute, execution_frame, observe
-from isolitmus.checker.frames import RELATIONS, SETS
-from isolitmus.checker.graph import judge
-from isolitmus.checker.monotone import monotone
-from isolitmus.checker.runs import run
-from isolitmus.checker.serial import Disagreement, Serial, explain_serially
-from isolitmus.checker.universe import candidates
-from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.litmus import Expectation, Litmus
-from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.catalogue import protocol, protocols
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
+from isolitmus.checker.frames import RELATIONS, SETS, frame
+from isolitmus.checker.recheck import recheck_candidate, recheck_history
+from isolitmus.model.errors import IsolitmusError, TimeLimit
+from isolitmus.model.reads import needs_reads
+from isolitmus.specs.catalogue import scope as named_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from isolitmus.checker.serial import Serial
     from isolitmus.checker.universe import Candidate
-    from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
+    from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Violation
 
-__all__ = ["ASSUMPTIONS", "Separation", "separate"]
+__all__ = ["ABSTRACT", "By", "Separation", "separate", "violation_json"]
 
-ASSUMPTIONS = (
+ABSTRACT: Literal["abstract"] = "abstract"
+TABLE = "table"
+By = Literal["symbolic", "exhaustive"]
+
+TABLE_ASSUMPTIONS = (
     "statements are deterministic, and each transaction is one statement in a session of its own",
     "a version of the log is written once (put if absent), and file statistics are right",
     "only the tables, statements and readers of the universe",
 )
+ABSTRACT_SIZES = range(1, 5)
+ABSTRACT_SIZES_ENUMERATED = range(1, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Separation:
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
-    ``examined`` is the number of candidates looked at; ``serial`` explains the table that was found.
+    ``examined`` counts what was looked at: candidates, if ``by`` enumeration; proposals, if by a
+    solver. ``serial`` explains the table that was found.
     """
 
     a: str
@@ -58,11 +62,24 @@ class Separation:
     bound: str
     examined: int
     seconds: float
+    by: By = "exhaustive"
+    assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     unexplained: bool = False
     transactions: int | None = None
-    litmus: Litmus | None = None
+    litmus: Litmus | HistoryTest | None = None
     violation: Violation | None = None
     serial: Serial | None = None
+
+    @property
+    def effort(self) -> str:
+        """How much was looked at, in words."""
+        many = f"{self.examined:,}"
+        if self.by == "exhaustive":
+            return f"{many} candidate{'' if self.examined == 1 else 's'} examined"
+        if not self.examined:
+            return "the solver had nothing to propose"
+        proposals = f"{many} proposal{'' if self.examined == 1 else 's'} of the solver"
+        return f"{proposals}, all refuted" if self.found is False else proposals
 
     def to_json(self) -> dict[str, object]:
         """The answer as interface.md has it."""
@@ -70,6 +87,7 @@ class Separation:
             "a": self.a,
             "b": self.b,
             "universe": self.universe,
+            "by": self.by,
             "found": self.found,
             "transactions": self.transactions,
             "litmus": None if self.litmus is None else self.litmus.text,
@@ -78,10 +96,15 @@ class Separation:
             "unexplained_versions": [] if self.serial is None else list(self.serial.unexplained),
             "bound": self.bound,
             "proved": False,
-            "assumptions": list(ASSUMPTIONS),
+            "assumptions": list(self.assumptions),
             "examined": self.examined,
             "seconds": round(self.seconds, 3),
         }
+
+    def _repr_html_(self) -> str:
+        from isolitmus.checker.notebook import separation_html
+
+        return separation_html(self)
 
 
 def violation_json(violation: Violation) -> dict[str, object]:
@@ -98,137 +121,203 @@ def violation_json(violation: Violation) -> dict[str, object]:
 def separate(
     a: Spec,
     b: Spec,
-    scope: Scope,
+    universe: Scope | Literal["abstract"] | None = None,
     *,
+    by: By | None = None,
     transactions: Sequence[int] | None = None,
     unexplained: bool = False,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
-    """The smallest history in the scope that ``a`` admits and ``b`` forbids.
+    """The smallest history in the universe that ``a`` admits and ``b`` forbids.
 
-    ``transactions``: the sizes to try, ascending (default: the scope's). ``unexplained``: only a
+    ``universe``: a scope over tables, or ``"abstract"`` (default: abstract if both specs can be asked
+    of it, else the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be
+    exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
     history of which, at some version, no serial order of the writers so far gives the tables.
-    ``seconds``: after so long the answer is unknown. ``progress`` is told the size and the number
-    of candidates so far. IsolitmusError if a spec needs names that runs do not have.
+    ``seconds``: after so long the answer is unknown. ``progress`` is told the size and the number of
+    candidates so far. IsolitmusError if a spec needs names that the universe does not have.
 
-    >>> from isolitmus.specs import scope, spec
-    >>> answer = separate(spec("delta-write-serializable"), spec("log-serializable"), scope("table"))
+    >>> from isolitmus.specs import spec
+    >>> answer = separate(spec("delta-write-serializable"), spec("log-serializable"))
     >>> answer.transactions, str(answer.litmus.schedule)
     (2, 'delete.start insert delete.commit')
+    >>> answer = separate(spec("prefix-consistency"), spec("snapshot-isolation"))
+    >>> [str(transaction) for transaction in answer.litmus.history.transactions]
+    ['r(x0) w(x1)', 'r(x0) w(x2)']
     """
-    for spec in (a, b):
-        lacking = sorted(spec.needs - set(RELATIONS) - set(SETS))
-        if lacking:
-            raise IsolitmusError(
-                f"{spec.name} needs {', '.join(lacking)}, which runs over tables do not have"
-            )
+    if universe is None:
+        asked = a.needs | b.needs
+        universe = ABSTRACT if asked <= abstract.NAMES and not unexplained else named_scope(TABLE)
+    search: _Search
+    if universe == ABSTRACT:
+        search = _Histories(a, b, by, unexplained=unexplained)
+    else:
+        search = _Tables(a, b, universe, by, unexplained=unexplained)
+    sizes = sorted(transactions or search.sizes)
     start = monotonic()
-    sizes = sorted(transactions or scope.transactions)
-    admits, permits = admission(a), admission(b)
-    keep = admits if monotone(a) else _anything
+    search.deadline = None if seconds is None else start + seconds
     examined = 0
-    for size in sizes:
-        for candidate in candidates(scope, size, keep):
-            examined += 1
-            if progress is not None and examined % 500 == 0:
-                progress(size, examined)
-            if seconds is not None and monotonic() - start > seconds:
-                return Separation(
-                    a.name, b.name, scope.name, None, _bound(scope, sizes, size, seconds),
-                    examined, monotonic() - start, unexplained,
-                )  # fmt: skip
-            if candidate is None or not admits(candidate.frame) or permits(candidate.frame):
-                continue
-            if unexplained and not candidate.unexplained():
-                continue
-            litmus, violation, serial = _checked(candidate, a, b, unexplained)
-            return Separation(
-                a.name, b.name, scope.name, True, _bound(scope, sizes, size, None), examined,
-                monotonic() - start, unexplained, size, litmus, violation, serial,
-            )  # fmt: skip
-    return Separation(
-        a.name, b.name, scope.name, False, _bound(scope, sizes, None, None), examined,
-        monotonic() - start, unexplained,
-    )  # fmt: skip
+
+    def answer(found: bool | None, bound: str) -> Separation:
+        return Separation(
+            a.name, b.name, search.name, found, bound, examined, monotonic() - start, search.by,
+            search.assumptions, unexplained,
+        )  # fmt: skip
+
+    for n in sizes:
+        search.tell = None if progress is None else _teller(progress, n, examined)
+        try:
+            found, looked = search.find(n)
+        except TimeLimit:
+            return answer(None, f"stopped after {seconds:g} s, at {_count(n)} in {search.where}")
+        examined += looked
+        if found is not None:
+            done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
+            return replace(found(done), seconds=monotonic() - start)
+    return answer(False, f"up to {_count(max(sizes))}{search.among} in {search.where}")
 
 
-def _anything(_frame: Frame) -> bool:
-    return True
+def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
+    return lambda looked: progress(n, so_far + looked)
 
 
-def _bound(scope: Scope, sizes: Sequence[int], size: int | None, seconds: float | None) -> str:
-    """How far the search went, in words."""
-    parts = [
-        f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
-        for things, kind in (
-            (scope.statements, "statement"),
-            (scope.readers, "reader"),
-            (scope.inits, "initial table"),
-        )
-    ]
-    where = f"universe '{scope.name}' ({', '.join(parts)})"
-    if seconds is not None:
-        return f"stopped after {seconds:g} s, at {size} transactions in {where}"
-    if size is None:
-        return f"up to {max(sizes)} transactions, readers among them, in {where}"
-    smaller = [str(n) for n in sizes if n < size]
+def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
+    smaller = [k for k in sizes if k < n]
     if not smaller:
-        return f"the search of {where} starts at {size} transactions"
-    return f"none with {' or '.join(smaller)} transactions in {where}"
+        return f"the search of {where} starts at {_count(n)}"
+    several = f"{smaller[0]} to {smaller[-1]} transactions"
+    return f"none with {several if len(smaller) > 1 else _count(smaller[0])} in {where}"
 
 
-def _checked(
-    candidate: Candidate, a: Spec, b: Spec, unexplained: bool
-) -> tuple[Litmus, Violation, Serial]:
-    """The candidate as a litmus file, executed and judged anew from the file's text."""
-    name = f"{a.name}-not-{b.name}"
-    title = f"Admitted by {a.name}, forbidden by {b.name}"
-    source = f"isolitmus separate {a.name} {b.name}{' --unexplained' if unexplained else ''}"
-    plain = candidate.litmus(name, title, source)
-    litmus = _reread(plain)
-    execution = execute(litmus, a)
-    seen = execution_frame(execution)
-    aborted = [event.name for event in execution.events if event.aborted]
-    verdict = judge(seen, b)
-    if aborted or not judge(seen, a) or not isinstance(verdict, Forbidden):
-        raise Disagreement(
-            f"{name}: the search finds it admitted by {a.name} and forbidden by {b.name}, but its"
-            f" litmus file, executed anew, is not:\n{litmus.text}"
+def _count(n: int) -> str:
+    return f"{n} transaction{'' if n == 1 else 's'}"
+
+
+Confirm = Callable[["Separation"], "Separation"]
+"""What turns an answer into one with the history that was found, judged anew."""
+
+
+class _Search(Protocol):
+    """One universe and one way to search it."""
+
+    by: By
+    deadline: float | None
+    tell: Callable[[int], None] | None
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sizes(self) -> Sequence[int]: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def among(self) -> str: ...
+    def find(self, n: int) -> tuple[Confirm | None, int]: ...
+
+
+class _Tables:
+    """The search of a scope over tables."""
+
+    among = ", readers among them,"
+    assumptions = TABLE_ASSUMPTIONS
+    deadline: float | None = None
+    tell: Callable[[int], None] | None = None
+
+    def __init__(self, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool) -> None:
+        _require(a, {*RELATIONS, *SETS}, "runs over tables do")
+        _require(b, {*RELATIONS, *SETS}, "runs over tables do")
+        why = table_symbolic.unfit(scope, a, b)
+        if by == "symbolic" and why is not None:
+            raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
+        self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
+        self.by: By = by or ("symbolic" if why is None else "exhaustive")
+        self.name, self.sizes = scope.name, scope.transactions
+        self.admits, self.permits = (_on_candidates(spec) for spec in (a, b))
+
+    @property
+    def where(self) -> str:
+        parts = [
+            f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
+            for things, kind in (
+                (self.scope.statements, "statement"),
+                (self.scope.readers, "reader"),
+                (self.scope.inits, "initial table"),
+            )
+        ]
+        return f"universe '{self.scope.name}' ({', '.join(parts)})"
+
+    def find(self, n: int) -> tuple[Confirm | None, int]:
+        if self.by == "symbolic":
+            found, examined = table_symbolic.search(
+                self.a, self.b, self.scope, n, self.accept, deadline=self.deadline
+            )
+        else:
+            found, examined = table_exhaustive.search(
+                self.a, self.scope, n, self.accept, deadline=self.deadline, progress=self.tell
+            )
+        return None if found is None else partial(self.confirm, found), examined
+
+    def accept(self, candidate: Candidate) -> bool:
+        if not self.admits(candidate) or self.permits(candidate):
+            return False
+        return not self.unexplained or candidate.unexplained()
+
+    def confirm(self, found: Candidate, answer: Separation) -> Separation:
+        litmus, violation, serial = recheck_candidate(
+            found, self.a, self.b, unexplained=self.unexplained
         )
-    serial = explain_serially(litmus, observe(litmus, execution, a.name))
-    if unexplained and not serial.unexplained:
-        raise Disagreement(f"{name}: the search finds it unexplained, its file is not")
-    return _reread(_with_expectations(litmus, a)), verdict.violations[0], serial
+        return replace(answer, litmus=litmus, violation=violation, serial=serial)
 
 
-def _reread(litmus: Litmus) -> Litmus:
-    text = litmus_text(litmus)
-    read = read_litmus(text, litmus.name)
-    assert isinstance(read, Litmus)
-    return read
+class _Histories:
+    """The search of the abstract universe."""
+
+    name = ABSTRACT
+    among = ""
+    where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
+    deadline: float | None = None
+    tell: Callable[[int], None] | None = None
+
+    def __init__(self, a: Spec, b: Spec, by: By | None, *, unexplained: bool) -> None:
+        if unexplained:
+            raise IsolitmusError(
+                "--unexplained asks for statements, which universe 'abstract' does not have;"
+                " try --universe table"
+            )
+        _require(a, abstract.NAMES, "abstract histories do")
+        _require(b, abstract.NAMES, "abstract histories do")
+        self.a, self.b = a, b
+        self.by: By = by or "symbolic"
+        self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
+        self.assumptions = abstract.assumptions(a, b)
+
+    def find(self, n: int) -> tuple[Confirm | None, int]:
+        if self.by == "symbolic":
+            found, examined = abstract_symbolic.search(self.a, self.b, n, deadline=self.deadline)
+        else:
+            from isolitmus.checker import abstract_exhaustive
+
+            found, examined = abstract_exhaustive.search(
+                self.a, self.b, n, deadline=self.deadline, progress=self.tell
+            )
+        return None if found is None else partial(self.confirm, found), examined
+
+    def confirm(self, found: History, answer: Separation) -> Separation:
+        litmus, violation = recheck_history(found, self.a, self.b)
+        return replace(answer, litmus=litmus, violation=violation)
 
 
-def _with_expectations(litmus: Litmus, a: Spec) -> Litmus:
-    """The test with what the model predicts of it under every protocol of the catalogue, and under
-    ``a`` if it speaks of what a commit has not seen, as only protocols do.
-    """
-    specs = [protocol(name) for name in protocols()]
-    expect: dict[str, Expectation] = {}
-    if "unseen" in a.needs and a.name not in protocols():
-        specs.append(a)
-    for spec in specs:
-        done = run(litmus, spec)
-        verdicts = {name: str(verdict) for name, verdict in done.levels.items()}
-        expect[spec.name] = Expectation(
-            outcome={name: (t.outcome,) for name, t in done.run.transactions.items()},
-            reads={n: t.rows for n, t in done.run.transactions.items() if t.rows is not None},
-            tables=done.run.tables,
-            serial=done.serial.orders,
-            holds=tuple(n for n, v in verdicts.items() if v == "allowed"),
-            fails=tuple(n for n, v in verdicts.items() if v == "forbidden"),
-        )
-    return Litmus(
-        litmus.name, litmus.title, litmus.source, litmus.tables, litmus.init,
-        litmus.transactions, litmus.schedule, expect,
-    )  # fmt: skip
+def _on_candidates(spec: Spec) -> Callable[[Candidate], bool]:
+    admits = admission(spec)
+    if needs_reads(spec):
+        return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))
+    return lambda candidate: admits(candidate.frame)
+
+
+def _require(spec: Spec, names: set[str] | frozenset[str], who: str) -> None:
+    lacking = sorted(spec.needs - names)
+    if lacking:
+        raise IsolitmusError(f"{spec.name} needs {', '.join(lacking)}, which {who} not have")

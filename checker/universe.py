@@ -21,7 +21,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.model.execution import Database, Effect
     from isolitmus.model.frame import Frame
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Candidate", "candidate", "candidates"]
 
 KINDS = {
     "Insert": "insert",
@@ -124,6 +124,25 @@ def candidates(
                 yield from search.extend(search.root, vocabulary, fresh=False)
 
 
+def candidate(
+    scope: Scope,
+    init: tuple[Statement, ...],
+    writers: Sequence[tuple[int, int]],
+    readers: Sequence[tuple[int, int]],
+) -> Candidate | None:
+    """One candidate by its choices: the number of a statement (of a reader) and the version that it
+    reads, for each; None if a statement fails, or does nothing where the scope skips that.
+    """
+    search = _Search(scope, init, len(writers), len(readers), keep=lambda _: True)
+    node = search.root
+    for k, read_version in writers:
+        grown = search.grown(node, k, read_version)
+        if grown is None:
+            return None
+        node = search.longer(node, k, *grown)
+    return search.watched(node, [(scope.readers[q], version) for q, version in readers])
+
+
 @dataclass(frozen=True, slots=True)
 class _Node:
     """A prefix of candidates: its statements and events, the frame of them, the states so far, and
@@ -162,27 +181,38 @@ class _Search:
             return
         last = vocabulary - 1
         for k in range(last if position == self.writers and not fresh else 0, vocabulary):
-            statement = self.scope.statements[k][position - 1]
             for read_version in range(position):
-                done = self.effect(node, read_version, k, position)
-                if done.error is not None or done.footprint is None:
+                grown = self.grown(node, k, read_version)
+                if grown is None:
                     continue
-                if self.scope.noops == "skip" and done.footprint.empty:
-                    continue
-                event = Event(f"T{position}", done, read_version, position)
-                events = (*node.events, event)
-                seen = frame(events, reasons=False)
+                event, seen = grown
                 if not self.keep(seen):
                     yield None
                     continue
-                longer = _Node(
-                    (*node.statements, statement),
-                    events,
-                    (*node.states, after(node.states[-1], event)),
-                    (*node.effects, {}),
-                    seen,
-                )
+                longer = self.longer(node, k, event, seen)
                 yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
+
+    def grown(self, node: _Node, k: int, read_version: int) -> tuple[Event, Frame] | None:
+        """What comes of statement k after a prefix, and the frame with it; None if it fails, or
+        does nothing where the scope skips that.
+        """
+        position = len(node.events) + 1
+        done = self.effect(node, read_version, k, position)
+        if done.error is not None or done.footprint is None:
+            return None
+        if self.scope.noops == "skip" and done.footprint.empty:
+            return None
+        event = Event(f"T{position}", done, read_version, position)
+        return event, frame((*node.events, event), reasons=False)
+
+    def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
+        return _Node(
+            (*node.statements, self.scope.statements[k][len(node.events)]),
+            (*node.events, event),
+            (*node.states, after(node.states[-1], event)),
+            (*node.effects, {}),
+            seen,
+        )
 
     def effect(self, node: _Node, version: int, k: int, position: int) -> Effect:
         known = node.effects[version]
@@ -196,14 +226,16 @@ class _Search:
     def read(self, node: _Node) -> Iterator[Candidate | None]:
         choices = [(s, v) for s in self.scope.readers for v in range(len(node.states))]
         for chosen in combinations_with_replacement(choices, self.readers):
-            readers = tuple(
-                Event(f"R{k}", effect(s, node.states[v], f"R{k}", self.scope.tables), v)
-                for k, (s, v) in enumerate(chosen, 1)
-            )
-            events = node.events + readers
-            seen = frame(events, reasons=False) if readers else node.frame
-            if readers and not self.keep(seen):
-                yield None
-                continue
-            statements = node.statements + tuple(s for s, _ in chosen)
-            yield Candidate(self.scope, self.init, statements, events, node.states, seen)
+            found = self.watched(node, chosen)
+            yield found if not self.readers or self.keep(found.frame) else None
+
+    def watched(self, node: _Node, chosen: Sequence[tuple[Statement, int]]) -> Candidate:
+        """The candidate with these readers, each at a version."""
+        readers = tuple(
+            Event(f"R{k}", effect(s, node.states[v], f"R{k}", self.scope.tables), v)
+            for k, (s, v) in enumerate(chosen, 1)
+        )
+        events = node.events + readers
+        seen = frame(events, reasons=False) if readers else node.frame
+        statements = node.statements + tuple(s for s, _ in chosen)
+        return Candidate(self.scope, self.init, statements, events, node.states, seen)

@@ -13,6 +13,7 @@ from isolitmus.checker.words import because, serial_words
 from isolitmus.cli.output import print_json, progress, say
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Litmus
 from isolitmus.specs import protocol, scope, spec
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.checker.separation import Separation
-    from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
@@ -123,15 +123,16 @@ def _ask(question: Question, *, quiet: bool) -> Separation:
             spec(b),
             scope(UNIVERSE),
             unexplained=unexplained,
-            progress=lambda n, k: tell(f"{n} transactions, {k:,} candidates"),
+            progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
         )
-    if quiet or answer.litmus is None or answer.violation is None or answer.serial is None:
+    litmus = answer.litmus
+    if quiet or not isinstance(litmus, Litmus) or not answer.violation or not answer.serial:
         return answer
     extra = " and no serial order explains" if unexplained else ""
     say(f"What {a} admits and {b} forbids{extra}: {answer.transactions} transactions")
-    for name, statement in answer.litmus.transactions.items():
+    for name, statement in litmus.transactions.items():
         say(f"  {name}: {statement.sql}")
-    say(f"  schedule: {answer.litmus.schedule}")
+    say(f"  schedule: {litmus.schedule}")
     for line in because(answer.violation):
         say(f"  {line}")
     say(f"  {serial_words(answer.serial.orders, answer.serial.unexplained)}")
@@ -148,8 +149,8 @@ def _replay(
 ) -> tuple[Replay, ...]:
     replays: list[Replay] = []
     litmus = answer.litmus
-    for name in PROTOCOLS if litmus is not None else ():
-        assert litmus is not None
+    for name in PROTOCOLS if isinstance(litmus, Litmus) else ():
+        assert isinstance(litmus, Litmus)
         predicted = Judged(litmus, model(litmus, protocol(name)))
         observed = None
         if engine is not None:

@@ -81,8 +81,12 @@ def separate(
         bool, typer.Option("--unexplained", help="Only what no serial order explains.")
     ] = False,
     universe: Annotated[
-        str, typer.Option(help="table, the name of a scope, or a scope file.")
-    ] = "table",
+        str | None,
+        typer.Option(help="table (or another scope, or a scope file), or abstract."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="symbolic (a solver) or exhaustive (enumeration).")
+    ] = None,
     transactions: Annotated[
         str | None, typer.Option(help="How many, readers among them: N or N..M.")
     ] = None,
@@ -100,6 +104,7 @@ def separate(
             both=both,
             unexplained=unexplained,
             universe=universe,
+            by=by,
             transactions=transactions,
             seconds=time,
             save=save,

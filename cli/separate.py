@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.draw import timeline
-from isolitmus.checker.separation import ASSUMPTIONS
+from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.words import because, serial_words
 from isolitmus.cli.output import print_json, progress, say
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.litmus import Litmus
 from isolitmus.specs import scope, spec
 from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from isolitmus.checker.separation import Separation
+    from isolitmus.checker.separation import By, Separation
+    from isolitmus.model.litmus import HistoryTest
 
 __all__ = ["separate"]
 
@@ -35,7 +37,8 @@ def separate(
     *,
     both: bool,
     unexplained: bool,
-    universe: str,
+    universe: str | None,
+    by: str | None,
     transactions: str | None,
     seconds: float | None,
     save: Path | None,
@@ -43,7 +46,8 @@ def separate(
 ) -> int:
     """Exit status 1 if something was found, 3 if a time limit ended the search, else 0."""
     specs = spec(a), spec(b)
-    inside = scope(universe)
+    inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
+    way = _way(by)
     sizes = None if transactions is None else _sizes(transactions)
     answers = []
     for first, second in [specs, specs[::-1]] if both else [specs]:
@@ -53,10 +57,11 @@ def separate(
                     first,
                     second,
                     inside,
+                    by=way,
                     transactions=sizes,
                     unexplained=unexplained,
                     seconds=seconds,
-                    progress=lambda n, k: tell(f"{n} transactions, {k:,} candidates"),
+                    progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
                 )
             )
     relation = _relation(answers) if both else None
@@ -72,10 +77,17 @@ def separate(
             _print(answer)
         if relation is not None:
             say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}, within that bound.")
-        say("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
+        say("Assumed: " + "; ".join(answers[0].assumptions) + ".")
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
+
+
+def _way(by: str | None) -> By | None:
+    ways: dict[str, By] = {"symbolic": "symbolic", "exhaustive": "exhaustive"}
+    if by is None or by in ways:
+        return ways.get(by or "")
+    raise IsolitmusError(f"--by is '{by}'; write symbolic or exhaustive{near(by, ways)}")
 
 
 def _sizes(text: str) -> range:
@@ -120,30 +132,48 @@ def _print(answer: Separation) -> None:
     question = f"admitted by {answer.a}, forbidden by {answer.b}"
     if answer.unexplained:
         question += ", explained by no serial order"
-    if answer.litmus is None or answer.violation is None or answer.serial is None:
+    if answer.litmus is None or answer.violation is None:
         verdict = "None" if answer.found is False else "Unknown"
-        say(
-            f"{verdict} {question}: {answer.bound}; {answer.examined:,} candidates examined in {answer.seconds:.1f} s."
-        )
+        say(f"{verdict} {question}: {answer.bound}; {_effort(answer)}.")
         return
-    say(
-        f"{answer.transactions} transactions {question} ({answer.bound}; {answer.examined:,} candidates examined in {answer.seconds:.1f} s)."
-    )
+    say(f"{answer.transactions} transactions {question} ({answer.bound}; {_effort(answer)}).")
     say()
-    for schema in answer.litmus.tables.values():
+    if isinstance(answer.litmus, Litmus):
+        _print_tables(answer.litmus)
+    else:
+        _print_history(answer.litmus)
+    say()
+    for line in because(answer.violation):
+        say(line)
+    if answer.serial is not None:
+        say(serial_words(answer.serial.orders, answer.serial.unexplained))
+
+
+def _effort(answer: Separation) -> str:
+    return f"{answer.effort} in {answer.seconds:.1f} s"
+
+
+def _print_tables(litmus: Litmus) -> None:
+    for schema in litmus.tables.values():
         partitioned = (
             f", partitioned by {', '.join(schema.partitioned_by)}" if schema.partitioned_by else ""
         )
         say(f"{schema.name}({schema.ddl()}){partitioned}")
-    for statement in answer.litmus.init:
+    for statement in litmus.init:
         say(f"  {statement.sql}")
     say()
-    width = max(map(len, answer.litmus.transactions))
-    for name, statement in answer.litmus.transactions.items():
+    width = max(map(len, litmus.transactions))
+    for name, statement in litmus.transactions.items():
         say(f"{name:<{width}}  {statement.sql}")
     say()
-    say(timeline(answer.litmus.schedule))
-    say()
-    for line in because(answer.violation):
-        say(line)
-    say(serial_words(answer.serial.orders, answer.serial.unexplained))
+    say(timeline(litmus.schedule))
+
+
+def _print_history(test: HistoryTest) -> None:
+    for transaction in test.history.transactions:
+        say(f"{transaction.name}  {transaction}")
+    for session in test.history.sessions:
+        if len(session) > 1:
+            say(f"one session: {' '.join(f'T{number}' for number in session)}")
+    for first, second in test.history.order:
+        say(f"observed: {first} < {second}")

@@ -6,6 +6,8 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING
 
+from isolitmus.model.litmus import HistoryTest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["litmus_text"]
 
 
-def litmus_text(test: Litmus) -> str:
-    """The file: title, schedule, tables, transactions, expectations, in that order.
+def litmus_text(test: Litmus | HistoryTest) -> str:
+    """The file: title, schedule, tables, transactions (or the history), expectations, in that order.
 
     >>> from isolitmus.specs import litmus
     >>> from isolitmus.specs.litmus_file import read_litmus
@@ -25,15 +27,30 @@ def litmus_text(test: Litmus) -> str:
     >>> read_litmus(litmus_text(test), "reorder").transactions == test.transactions
     True
     """
-    return "\n".join(_lines(test)) + "\n"
+    lines = _history(test) if isinstance(test, HistoryTest) else _lines(test)
+    return "\n".join([*_head(test), *lines]) + "\n"
 
 
-def _lines(test: Litmus) -> Iterator[str]:
+def _head(test: Litmus | HistoryTest) -> Iterator[str]:
     yield f"title    = {_text(test.title)}"
     if test.source:
         yield f"source   = {_text(test.source)}"
     if test.tags:
         yield f"tags     = {_list(map(_text, test.tags))}"
+
+
+def _history(test: HistoryTest) -> Iterator[str]:
+    yield ""
+    yield "[history]"
+    for key, value in test.history.to_table().items():
+        yield f"{key} = {_text(value) if isinstance(value, str) else _list(map(_text, value))}"
+    if test.holds or test.fails:
+        yield ""
+        yield "[expect]"
+        yield from _levels(test)
+
+
+def _lines(test: Litmus) -> Iterator[str]:
     yield f"schedule = {_text(str(test.schedule))}"
     for name, schema in test.tables.items():
         yield ""
@@ -85,6 +102,10 @@ def _expectation(expect: Expectation) -> Iterator[str]:
         yield f"versions = {_inline(versions)}"
     if expect.serial is not None:
         yield f"serial   = {_list(map(_text, expect.serial))}"
+    yield from _levels(expect)
+
+
+def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
     for key, names in (("holds", expect.holds), ("fails", expect.fails)):
         if names:
             yield f"{key:<8} = {_list(map(_text, names))}"

@@ -1,0 +1,325 @@
+"""Three readings and two searches check each other: graph, bits, circuit; solver and enumeration."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker import abstract, abstract_exhaustive, abstract_symbolic, separate
+from isolitmus.checker.admission import admission
+from isolitmus.checker.frames import frame
+from isolitmus.checker.gates import Gates
+from isolitmus.checker.histories import check_history
+from isolitmus.checker.matrix import BitSlices, Matrices, holds
+from isolitmus.checker.solver import Solver
+from isolitmus.checker.symbolic import admit, forbid
+from isolitmus.checker.table_symbolic import circuit, unfit
+from isolitmus.checker.universe import candidates
+from isolitmus.model.frame import Frame
+from isolitmus.model.reads import needs_reads
+from isolitmus.model.relation import Relation
+from isolitmus.model.spec import Fold
+from isolitmus.model.verdict import Allowed
+from isolitmus.specs import scope, spec
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import levels, protocols
+
+SHIPPED = [*levels(), *protocols()]
+ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]
+SIZES = (1, 2, 3)
+
+
+def size(history):
+    """Links of sessions, operations, keys."""
+    keys = {op.version.object for t in history.transactions for op in t.operations}
+    links = sum(len(session) - 1 for session in history.sessions)
+    return links, history.operations, len(keys)
+
+
+# The readings: one text, one frame, three algebras
+
+RELATIONS = ("wr", "ww", "rw", "so")
+EXPRESSIONS = st.recursive(
+    st.sampled_from([*RELATIONS, "[Writer]", "[~Writer]"]),
+    lambda e: st.one_of(
+        st.tuples(e, st.sampled_from(["|", ";", "\\", "&"]), e).map(lambda t: f"({' '.join(t)})"),
+        st.tuples(e, st.sampled_from(["+", "*", "?", "^-1"])).map(lambda t: f"({t[0]}){t[1]}"),
+    ),
+    max_leaves=5,
+)
+TESTS = st.sampled_from(["acyclic", "irreflexive", "empty"])
+TEXTS = st.lists(st.tuples(TESTS, EXPRESSIONS), min_size=1, max_size=2).map(
+    lambda axioms: '"S" ' + " ".join(f"{t} {e} as a{k}" for k, (t, e) in enumerate(axioms))
+)
+
+
+@st.composite
+def frames(draw):
+    n = draw(st.integers(1, 4))
+    bits = st.integers(0, 2 ** (n * n) - 1)
+
+    def relation():
+        pairs = draw(bits) & draw(bits)
+        return Relation(tuple(pairs >> n * i & 2**n - 1 for i in range(n)))
+
+    writers = draw(st.integers(0, 2**n - 1))
+    return Frame(
+        tuple(f"T{i}" for i in range(n)),
+        {name: relation() for name in RELATIONS},
+        {"Writer": writers},
+    )
+
+
+def matrices(booleans, some):
+    """The same frame with the Booleans of an algebra."""
+    n = len(some.nodes)
+    relations = {
+        name: [{j: booleans.true for j in range(n) if (i, j) in r} for i in range(n)]
+        for name, r in some.relations.items()
+    }
+    members = some.sets["Writer"]
+    writer = [booleans.true if members >> i & 1 else booleans.false for i in range(n)]
+    return Matrices(booleans, [booleans.true] * n, relations, {"Writer": writer})
+
+
+@given(frames(), TEXTS)
+def test_bits_circuit_and_graph_read_a_text_alike(some, text):
+    spec_ = read(text, "s")
+    admitted = admission(spec_)(some)
+    bits = matrices(BitSlices(0b11), some)
+    fold = Fold(bits, spec_.definitions)
+    assert bits.booleans.conj(holds(bits, a, fold) for a in spec_.axioms) == 0b11 * admitted
+    for assert_it, expected in ((admit, admitted), (forbid, not admitted)):
+        gates = Gates()
+        assert_it(gates, matrices(gates, some), spec_)
+        assert (Solver(gates).check() is not None) == expected
+
+
+@given(st.lists(frames(), min_size=1, max_size=9), TEXTS)
+def test_many_frames_at_once_are_each_judged_alone(some, text):
+    spec_ = read(text, "s")
+    some = [f for f in some if len(f.nodes) == len(some[0].nodes)]
+    every = BitSlices((1 << len(some)) - 1)
+    n = len(some[0].nodes)
+    relations = {
+        name: [
+            {
+                j: sum(((i, j) in f.relations[name]) << k for k, f in enumerate(some))
+                for j in range(n)
+            }
+            for i in range(n)
+        ]
+        for name in RELATIONS
+    }
+    writer = [sum((f.sets["Writer"] >> i & 1) << k for k, f in enumerate(some)) for i in range(n)]
+    together = Matrices(every, [every.true] * n, relations, {"Writer": writer})
+    fold = Fold(together, spec_.definitions)
+    admitted = every.conj(holds(together, a, fold) for a in spec_.axioms)
+    alone = sum(admission(spec_)(f) << k for k, f in enumerate(some))
+    assert admitted == alone
+
+
+@given(st.lists(st.booleans(), max_size=7), st.integers(1, 8))
+def test_a_counter_counts(values, most):
+    gates = Gates()
+    literals = [gates.new() for _ in values]
+    counts = gates.at_least(literals, most)
+    model = Solver(gates).check([v if yes else -v for v, yes in zip(literals, values, strict=True)])
+    assert [model[c] for c in counts] == [sum(values) >= c for c in range(1, most + 1)]
+
+
+@given(st.integers(1, 5), st.randoms(use_true_random=False))
+def test_an_order_may_be_any_order_and_nothing_else(n, random):
+    gates = Gates()
+    before = gates.order(n)
+    wanted = list(range(n))
+    random.shuffle(wanted)
+    place = {thing: k for k, thing in enumerate(wanted)}
+    pairs = list(permutations(range(n), 2))
+    choice = [before[i][j] if place[i] < place[j] else before[j][i] for i, j in pairs]
+    assert Solver(gates).check(choice) is not None
+    if n > 2:
+        assert Solver(gates).check([before[0][1], before[1][2], before[2][0]]) is None
+
+
+# The abstract universe
+
+MINE = {
+    "rc-po": '"RC" (* Biswas and Enea *) acyclic wr | ((rival & (rf ; po)) ; rf^-1) as order',
+    "given": '"Given" empty ww ; rw as unbound',
+    "readers": '"Readers" irreflexive [~Writer] ; so ; [Reader] ; so^-1 as no-two-readers',
+}
+
+
+@pytest.mark.parametrize(
+    "name", [*ABSTRACT, "given", "readers", pytest.param("rc-po", marks=pytest.mark.slow)]
+)
+def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
+    some = read(MINE[name], name) if name in MINE else spec(name)
+    observed = abstract.observes_versions(some)
+    judged = 0
+    for batch in abstract_exhaustive.batches(2, some, sessions=abstract.sessions_vary(some)):
+        admitted = batch.admits(some, observed=observed)
+        for h in np.flatnonzero(batch.valid)[:: 1 + batch.valid.size // 6]:
+            for k in range(admitted.shape[1]):
+                history = batch.history(int(h) * batch.choices + k, observed=observed)
+                assert size(history)[0] == batch.size[0]
+                assert isinstance(check_history(history, some), Allowed) == admitted[h, k], history
+                judged += 1
+    assert judged > 100
+
+
+@pytest.mark.parametrize("name", MINE)
+def test_solver_and_enumeration_agree_on_a_spec_of_mine(name):
+    mine, theirs = read(MINE[name], name), spec("read-committed")
+    for a, b in ((mine, theirs), (theirs, mine)):
+        first, _ = abstract_symbolic.search(a, b, 2)
+        second, _ = abstract_exhaustive.search(a, b, 2)
+        assert (first and size(first)) == (second and size(second))
+
+
+@pytest.mark.slow
+def test_solver_and_enumeration_agree_on_every_pair_of_levels():
+    """Up to three transactions over three keys; found or none, and the smallest size."""
+    pairs = [(a, b) for a in ABSTRACT for b in ABSTRACT if a != b]
+    for n in SIZES:
+        smallest = enumerated(n, pairs)
+        for pair in pairs:
+            found, _ = abstract_symbolic.search(spec(pair[0]), spec(pair[1]), n)
+            assert (found and size(found)) == smallest.get(pair), (n, pair)
+
+
+def enumerated(n, pairs):
+    """The size of the smallest history of n transactions for each pair that has one."""
+    smallest = {}
+    for sessions in (True, False):
+        asked = [p for p in pairs if abstract.sessions_vary(*map(spec, p)) == sessions]
+        names = sorted({name for pair in asked for name in pair})
+        for batch in abstract_exhaustive.batches(n, *map(spec, names), sessions=sessions):
+            admitted = {name: batch.valid & batch.admits(spec(name))[:, 0] for name in names}
+            for a, b in asked:
+                if (a, b) not in smallest and (admitted[a] & ~admitted[b]).any():
+                    smallest[a, b] = batch.size
+    return smallest
+
+
+NEIGHBOURS = {
+    ("read-committed", "read-atomic"): ["r(x0) r(y2)", "w(x2) w(y2)"],  # fractured read
+    ("read-atomic", "causal"): ["r(x0) r(y2)", "r(x3) w(y2)", "w(x3)"],  # causality violation
+    ("causal", "prefix-consistency"): ["r(x0) r(y2)", "w(y2)", "r(x4) r(y0)", "w(x4)"],  # long fork
+    ("prefix-consistency", "snapshot-isolation"): ["r(x0) w(x1)", "r(x0) w(x2)"],  # lost update
+    ("snapshot-isolation", "serializable"): ["r(x0) w(y1)", "r(y0) w(x2)"],  # write skew
+    ("update-serializable", "serializable"): ["r(x0) r(y2)", "w(y2)", "r(x4) r(y0)", "w(x4)"],
+}
+
+
+@pytest.mark.parametrize("pair", NEIGHBOURS, ids="-".join)
+def test_neighbouring_levels_differ_by_the_anomaly_that_everyone_knows(pair):
+    answer = separate(*map(spec, pair))
+    assert answer.universe == "abstract"
+    assert [str(t) for t in answer.litmus.history.transactions] == NEIGHBOURS[pair]
+    assert answer.litmus.history.sessions == ()
+    back = separate(spec(pair[1]), spec(pair[0]), transactions=SIZES)
+    assert back.found is False
+
+
+def test_writers_alone_allow_the_read_only_anomaly():
+    answer = separate(spec("write-serializable"), spec("update-serializable"), scope("table"))
+    assert [type(s).__name__ for s in answer.litmus.transactions.values()] == ["Delete", "Insert", "Read"]  # fmt: skip
+    assert sorted(edge.kind for edge in answer.violation.cycle) == ["rw", "rw", "wr"]
+
+
+# The table universe
+
+PARTITIONED = [name for name in SHIPPED if not needs_reads(spec(name))]
+
+
+@pytest.mark.slow
+def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
+    """Up to three transactions: the same answer to the letter, or none both times."""
+    table = scope("table")
+    first = {}
+    for n in (2, 3):
+        for candidate in candidates(table, n, lambda _: True):
+            admitted = {name: admission_of(name)(candidate.frame) for name in PARTITIONED}
+            for a in PARTITIONED:
+                for b in PARTITIONED if admitted[a] else ():
+                    if not admitted[b]:
+                        first.setdefault((a, b), candidate.litmus(f"{a}-not-{b}", "", ""))
+    for a in PARTITIONED:
+        for b in PARTITIONED:
+            answer = separate(spec(a), spec(b), table, by="symbolic", transactions=(2, 3))
+            expected = first.get((a, b))
+            assert answer.found == (expected is not None), (a, b)
+            if expected is not None:
+                assert answer.litmus.transactions == expected.transactions, (a, b)
+                assert answer.litmus.schedule == expected.schedule, (a, b)
+
+
+KNOWN = {}
+
+
+def admission_of(name):
+    return KNOWN.setdefault(name, admission(spec(name)))
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (2, 1)], ids=str)
+def test_the_circuit_has_every_frame_that_execution_gives(shape):
+    table = scope("table")
+    everything = frozenset().union(*(spec(name).needs for name in PARTITIONED))
+    gates = Gates()
+    made = circuit(gates, table, table.inits[0], *shape)
+    symbolic = made.frames(everything)
+    solver = Solver(gates)
+    count = 0
+    for candidate in candidates(table, sum(shape), lambda _: True):
+        if candidate.writers != shape[0]:
+            continue
+        count += 1
+        assert solver.check([*chosen(made, table, candidate), *equal(symbolic, candidate.frame)])
+    assert count > 150
+
+
+def chosen(made, table, candidate):
+    """The literals of a candidate's choices."""
+    literals = []
+    for j, (event, statement) in enumerate(
+        zip(candidate.events, candidate.statements, strict=True)
+    ):
+        menu = [s[j] for s in table.statements] if j < made.writers else list(table.readers)
+        literals.append(made.runs[j][menu.index(statement)])
+        sees = made.sees[j]
+        literals += [s if k < event.read_version else -s for k, s in enumerate(sees)]
+    return literals
+
+
+def equal(symbolic, concrete):
+    """Literals that say of a symbolic frame that it is this one."""
+    literals = []
+    n = len(concrete.nodes)
+    for name, matrix in symbolic.relations.items():
+        for i in range(n):
+            for j in range(n):
+                pair = matrix[i].get(j, -1)
+                literals.append(pair if (i, j) in concrete.relations[name] else -pair)
+    for name, members in symbolic.sets.items():
+        literals += [m if concrete.sets[name] >> i & 1 else -m for i, m in enumerate(members)]
+    return literals
+
+
+def test_a_scope_without_an_outline_is_enumerated_and_says_why(tmp_path):
+    path = tmp_path / "values.toml"
+    path.write_text(
+        'title = "By value"\nsource = "this test"\n[table]\ncolumns = "id INT, part INT"\n'
+        'partitioned_by = ["part"]\ninit = ["INSERT INTO t VALUES (1, 0)"]\n'
+        "[scope]\ntransactions = 2\n"
+        'statements = ["DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (1, 0)"]\n'
+    )
+    by_value = scope(str(path))
+    assert unfit(by_value) == "'DELETE FROM t WHERE id = 1' looks at values"
+    answer = separate(spec("delta-write-serializable"), spec("log-serializable"), by_value)
+    assert answer.by == "exhaustive"
+    assert answer.transactions == 2
+    assert frame(()).nodes == ()

@@ -46,7 +46,8 @@ class DuckExecutor:
         """The tables after these transactions in this order; None if one of them fails."""
         run = _duck().execute
         for schema in self._litmus.tables.values():
-            run(f'CREATE OR REPLACE TABLE "{schema.name}" ({schema.ddl()})')
+            columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
+            run(f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})')
         for sql in self._init:
             run(sql)
         for name in order:
@@ -114,4 +115,4 @@ def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
 
 
 def _sql(tree: exp.Expr) -> str:
-    return tree.sql(dialect="duckdb")
+    return tree.sql(dialect="duckdb", identify=True)  # a column may be called desc or end

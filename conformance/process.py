@@ -103,7 +103,8 @@ def _reason(text: str, conf: Mapping[str, str]) -> str:
     ):
         return (
             f"the jar {jar} could not be fetched; connect this machine to Maven Central for the"
-            " first start, after that Ivy's cache has it"
+            " first start, which fetches it and what it needs (about 17 MB), after that Ivy's cache"
+            " has it"
         )
     said = next(
         (

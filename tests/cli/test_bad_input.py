@@ -421,6 +421,12 @@ def test_an_init_statement_that_fails(refusal):
         )
 
 
+def test_a_column_may_have_a_reserved_name(call):
+    """One that the reader of SQL lets through; DuckDB, which checks the serial orders, minds more."""
+    Path("bad.toml").write_text(LITMUS.replace("id", "desc"))
+    assert call(*RUN)[0] == 0
+
+
 def test_a_protocol_of_one_s_own_beside_the_file(call):
     Path("bad.toml").write_text(changed(LITMUS, "[expect.delta-serializable]", "[expect.mine]"))
     Path("mine.cat").write_text('"Mine" empty unseen & adds-meets-reads as Refused')

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import isolitmus.conformance.session as module
 from isolitmus.conformance import open_session
 from isolitmus.model.errors import EngineUnavailable
 
@@ -56,23 +55,6 @@ def test_another_session_in_this_process(session):
 @pytest.mark.spark
 def test_version(session):
     assert session.version == "delta-spark 4.4.0, Spark 4.2.0"
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_no_jar(monkeypatch, tmp_path):
-    """Ivy looks where there is nothing; what it prints stays off the terminal."""
-    settings = tmp_path / "ivysettings.xml"
-    settings.write_text(
-        "<ivysettings><settings defaultResolver='none'/>"
-        f"<resolvers><filesystem name='none'><ivy pattern='{tmp_path}/[module].xml'/></filesystem>"
-        "</resolvers></ivysettings>"
-    )
-    elsewhere = {"spark.jars.ivySettings": str(settings), "spark.jars.ivy": str(tmp_path / "ivy")}
-    monkeypatch.setattr(module, "_refuse_a_second", lambda: None)
-    monkeypatch.setattr(module, "SPEED", module.SPEED | elsewhere)
-    sentence = refusal()
-    assert "io.delta:delta-spark_4.2_2.13:4.4.0 could not be fetched" in sentence
 
 
 SCRIPT = """

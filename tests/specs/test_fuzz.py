@@ -7,7 +7,7 @@ import json
 from datetime import date, datetime, time
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 from lark import Lark
@@ -185,7 +185,15 @@ JUNK = st.recursive(
         st.floats(),
         st.text(max_size=5),
         st.sampled_from(
-            ["t", "id INT", "INSERT INTO t VALUES (1, 0)", "SELECT * FROM t", "a", "²"]
+            [
+                "t",
+                "id INT",
+                "desc INT, part INT",
+                "INSERT INTO t VALUES (1, 0)",
+                "SELECT * FROM t",
+                "a",
+                "²",
+            ]
         ),
         st.dates(),
         st.times(),
@@ -303,6 +311,7 @@ def judge_history(history):
 
 
 @given(st.one_of(soups(STEPS, 10), mutants(STEPS, STEPS)))
+@example("r3(P:)")
 def test_histories_on_one_line(text):
     history = value_of(History.parse, text)
     if history is not None:

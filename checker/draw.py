@@ -1,4 +1,4 @@
-"""Pictures in text: the timeline of a schedule, and the dependency graph for Mermaid."""
+"""Pictures in text: the timeline of a schedule, a frame, and the dependency graph for Mermaid."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from isolitmus.checker.sight import Value
     from isolitmus.model.frame import Edge, Frame
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["dependencies", "fate", "mermaid", "timeline"]
+__all__ = ["denotations", "dependencies", "fate", "frame_lines", "mermaid", "timeline"]
 
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 
@@ -57,6 +58,44 @@ def dependencies(frame: Frame) -> list[Edge]:
         for i, j in frame.relations[kind].pairs()
     )
     return [frame.edge(kind, i, j) for i, j, kind in pairs]
+
+
+def frame_lines(frame: Frame) -> list[str]:
+    """A line for each node with its sets, then one for each pair of a relation with its reason.
+
+    >>> from isolitmus.model.history import History
+    >>> for line in frame_lines(History.parse("w1(x1) r2(x1)").frame()): print(line)
+    T1  Writer
+    T2  Reader
+    <BLANKLINE>
+    wr  T1 → T2  T2 read x1, which T1 wrote
+    """
+    width = max(map(len, frame.nodes))
+    lines = [
+        f"{node:<{width}}  {', '.join(frame.member_of(node))}".rstrip() for node in frame.nodes
+    ]
+    edges = [(e.kind, f"{e.source} → {e.target}", e.why) for e in frame.edges()]
+    if edges:
+        wide = max(len(kind) for kind, _, _ in edges), max(len(pair) for _, pair, _ in edges)
+        lines.append("")
+        lines += [
+            f"{kind:<{wide[0]}}  {pair:<{wide[1]}}  {why}".rstrip() for kind, pair, why in edges
+        ]
+    return lines
+
+
+def denotations(values: Iterable[Value]) -> list[str]:
+    """A line for each let, axiom and label of a spec with what it denotes.
+
+    >>> from isolitmus.checker.sight import Value
+    >>> for line in denotations([Value("let", "both", (("a", "b"), ("b", "a"))), Value("show", "S", ())]):
+    ...     print(line)
+    let both  a → b, b → a
+    show S    nothing
+    """
+    lines = [(f"{v.statement} {v.name}", ", ".join(map(" → ".join, v.items))) for v in values]
+    width = max((len(what) for what, _ in lines), default=0)
+    return [f"{what:<{width}}  {items or 'nothing'}" for what, items in lines]
 
 
 def mermaid(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:

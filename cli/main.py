@@ -63,12 +63,16 @@ def demo(
 @app.command()
 def show(
     names: Annotated[list[str] | None, typer.Argument(help="Names, or a kind: levels, …")] = None,
+    spec: Annotated[
+        str | None,
+        typer.Option(help="Litmus tests as this spec sees them, with what its statements denote."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What is in the catalogue: levels, protocols, litmus tests, scopes, engines."""
     from isolitmus.cli.show import show as command
 
-    raise typer.Exit(command(names or [], as_json=as_json))
+    raise typer.Exit(command(names or [], spec, as_json=as_json))
 
 
 @app.command()

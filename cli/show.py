@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.draw import timeline
+from isolitmus.checker.draw import denotations, frame_lines, timeline
+from isolitmus.checker.sight import look
 from isolitmus.cli.output import print_json, say
 from isolitmus.conformance.engines import ENGINES
-from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.errors import IsolitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from isolitmus.checker.sight import Sight
+    from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 
 __all__ = ["show"]
@@ -28,21 +31,39 @@ class _Entry:
     source: str
     text: str
     picture: str = ""
+    test: Litmus | HistoryTest | None = None
+    sight: Sight | None = None
 
-    def to_json(self) -> dict[str, str]:
-        return {key: getattr(self, key) for key in ("name", "kind", "title", "source", "text")}
+    def to_json(self) -> dict[str, object]:
+        keys = ("name", "kind", "title", "source", "text")
+        document: dict[str, object] = {key: getattr(self, key) for key in keys}
+        if self.sight is not None:
+            document["frame"] = self.sight.frame.to_json()
+            document["values"] = [
+                {"statement": v.statement, "name": v.name, "items": [list(i) for i in v.items]}
+                for v in self.sight.values
+            ]
+        return document
 
 
-def show(names: list[str], *, as_json: bool) -> int:
-    """Without a name everything, with a kind (``levels``) all of it, with names each in full."""
+def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
+    """Without a name everything, with a kind (``levels``) all of it, with names each in full.
+
+    A litmus test in full has its frame; with ``spec``, instead of its text, what that spec sees of it.
+    """
+    asked = None if spec is None else catalogue.spec(spec)
     entries: list[_Entry] = []
     full = False
     for name in names or KINDS:
         if name in KINDS:
             entries += [KINDS[name][1](known) for known in KINDS[name][0]()]
         else:
-            entries.append(_one(name))
+            entries.append(_with_frame(_one(name), asked))
             full = True
+    if asked is not None and not all(entry.sight for entry in entries):
+        raise IsolitmusError(
+            "--spec shows litmus tests as that spec sees them; name litmus tests only"
+        )
     if as_json:
         print_json([entry.to_json() for entry in entries])
     elif full:
@@ -65,6 +86,10 @@ def _one(name: str) -> _Entry:
     raise UnknownName(f"nothing in the catalogue is called '{name}'{near(name, [*known, *KINDS])}")
 
 
+def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
+    return entry if entry.test is None else replace(entry, sight=look(entry.test, spec))
+
+
 def _spec(kind: str) -> Callable[[str], _Entry]:
     def read(name: str) -> _Entry:
         spec = catalogue.spec(name)
@@ -85,7 +110,7 @@ def _axioms(spec: Spec) -> str:
 def _litmus(name: str) -> _Entry:
     test = catalogue.litmus(name)
     picture = timeline(test.schedule) if isinstance(test, Litmus) else ""
-    return _Entry(test.name, "litmus", test.title, test.source, test.text, picture)
+    return _Entry(test.name, "litmus", test.title, test.source, test.text, picture, test)
 
 
 def _scope(name: str) -> _Entry:
@@ -124,5 +149,21 @@ def _print(entry: _Entry) -> None:
         say()
         say(entry.picture)
     say()
-    say(entry.text.rstrip())
+    if entry.sight is None or not entry.sight.values:
+        say(entry.text.rstrip())
+        say()
+    if entry.sight is not None:
+        _print_frame(entry.sight)
+
+
+def _print_frame(sight: Sight) -> None:
+    failed = [f"without {', '.join(sight.failed)}, which failed"] if sight.failed else []
+    supposed = [*failed, *(f"{clause}: one case is shown" for clause in sight.unknown)]
+    say(f"Its frame ({'; '.join(supposed)}):" if supposed else "Its frame:")
+    for line in frame_lines(sight.frame):
+        say(f"  {line}".rstrip())
     say()
+    for line in denotations(sight.values):
+        say(f"  {line}")
+    if sight.values:
+        say()

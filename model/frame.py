@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import FrameError
+from isolitmus.model.vocabulary import RELATIONS, SETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,3 +70,29 @@ class Frame:
     def edge(self, kind: str, i: int, j: int) -> Edge:
         """The pair (i, j) of a base relation with its reason."""
         return Edge(self.nodes[i], self.nodes[j], kind, self.why.get((kind, i, j), ""))
+
+    def edges(self) -> list[Edge]:
+        """Every pair of every relation with its reason, in the order of the vocabulary.
+
+        >>> from isolitmus.model.relation import Relation
+        >>> frame = Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, {("rw", 1, 0): "b missed a"})
+        >>> frame.edges()
+        [Edge(source='b', target='a', kind='rw', why='b missed a')]
+        """
+        kinds = [kind for kind in RELATIONS if kind in self.relations]
+        return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
+
+    def member_of(self, node: str) -> list[str]:
+        """The sets that a node is in, in the order of the vocabulary."""
+        bit = 1 << self.nodes.index(node)
+        return [name for name in SETS if self.sets.get(name, 0) & bit]
+
+    def to_json(self) -> dict[str, object]:
+        """The nodes, each with its sets, and the edges."""
+        return {
+            "nodes": {node: self.member_of(node) for node in self.nodes},
+            "edges": [
+                {"from": e.source, "to": e.target, "kind": e.kind, "why": e.why}
+                for e in self.edges()
+            ],
+        }

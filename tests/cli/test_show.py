@@ -1,0 +1,136 @@
+"""``isolitmus show`` of litmus tests: their frames, and what a spec's statements denote on them."""
+
+import json
+import sys
+
+import pytest
+
+from isolitmus.checker.execute import execute, execution_frame
+from isolitmus.checker.sight import look
+from isolitmus.cli.main import main
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import level, litmus
+from isolitmus.specs.catalogue import litmus_tests
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return call
+
+
+def test_a_test_in_full_ends_with_its_frame(call):
+    status, out, err = call("show", "reorder-reader")
+    assert (status, err) == (0, "")
+    text, frame = out.split("\nIts frame:\n")
+    assert "[expect.delta-write-serializable]" in text
+    assert (
+        frame
+        == """\
+  txn2    Writer, Blind, ChangesData
+  reader  Reader, NoData, Empty
+  txn1    Writer, ChangesData
+
+  wr                txn2 → reader  reader read row (100, 0), which txn2 wrote
+  rw                reader → txn1  reader read row (1, 0), which txn1 then deleted
+  rw                txn1 → txn2    txn1 read t WHERE part = 0 at version 0, without row (100, 0), which txn2 put in
+  log               txn2 → txn1    in the log txn2 is version 1, txn1 version 2
+  vis               txn2 → reader  reader read version 1
+  unseen            txn2 → txn1    txn1 read version 0, before txn2 became version 1
+  adds-meets-reads  txn2 → txn1    txn2 added a file to partition part=0 of t, where txn1 read t WHERE part = 0
+
+"""
+    )
+
+
+def test_a_spec_sees_its_own_names_only_and_says_what_it_makes_of_them(call):
+    status, out, _ = call("show", "history-write-skew", "--spec", "update-serializable")
+    assert status == 0
+    assert (
+        out
+        == """\
+history-write-skew (litmus): Write skew
+Source: Berenson et al., A critique of ANSI SQL isolation levels, 1995, A5B
+
+Its frame:
+  T1  Writer
+  T2  Writer
+
+  rw  T1 → T2  T1 read y0 and T2 wrote the next version y2
+  rw  T2 → T1  T2 read x0 and T1 wrote the next version x1
+
+  let update                     T1 → T2, T2 → T1
+  empty no-aborted-read          nothing
+  acyclic order-of-writers       T1 → T2, T2 → T1
+  irreflexive each-reader-alone  nothing
+
+"""
+    )
+
+
+def test_what_is_not_in_the_frame_or_not_known_is_said(call):
+    _, out, _ = call("show", "statements-that-fail")
+    assert "without insert, set, merged, ambiguous, arithmetic, which failed" in out
+    _, out, _ = call("show", "history-lost-update")
+    assert "(nobody observed the order of x1 and x2: one case is shown)" in out
+
+
+def test_the_frame_as_json(call):
+    status, out, _ = call("show", "history-write-skew", "--spec", "causal", "--json")
+    (shown,) = json.loads(out)
+    assert status == 0
+    assert set(shown) == {"name", "kind", "title", "source", "text", "frame", "values"}
+    assert list(shown["frame"]["nodes"]) == [
+        "T1", "T2", "T0", "T1 r(x0)", "T1 r(y0)", "T2 r(x0)", "T2 r(y0)"
+    ]  # fmt: skip
+    assert {"from": "T1", "to": "T2 r(x0)", "kind": "rival", "why": "T1 wrote x1"} in shown[
+        "frame"
+    ]["edges"]
+    assert shown["values"][-1] == {
+        "statement": "acyclic", "name": "causal-order", "items": [["T0", "T1"], ["T0", "T2"]]
+    }  # fmt: skip
+
+
+def test_a_protocol_shows_what_its_labels_hold_of(call):
+    _, out, _ = call("show", "reorder", "--spec", "delta-write-serializable")
+    assert "show WriteSerializable                 insert, delete\n" in out
+    assert "empty ConcurrentAppendException        nothing\n" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reorder", "--spec", "sreializable"], "no level or protocol 'sreializable'; did you mean"),
+        (["history-write-skew", "--spec", "log-serializable"], "log-serializable needs log, which history-write-skew does not have"),
+        (["serializable", "--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
+        (["--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_message_and_status_2(call, words, message):
+    status, out, err = call("show", *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("isolitmus: ")
+    assert message in err
+
+
+@pytest.mark.parametrize("name", litmus_tests())
+def test_every_edge_has_a_reason_and_every_transaction_a_place(name):
+    test = litmus(name)
+    seen = look(test)
+    assert all(edge.why for edge in seen.frame.edges())
+    known = test.transactions if isinstance(test, Litmus) else seen.frame.nodes
+    assert sorted([*seen.frame.nodes, *seen.failed]) == sorted(known)
+
+
+def test_without_a_spec_the_frame_is_the_one_that_is_judged():
+    test = litmus("hole-partitioned")
+    assert look(test).frame == execution_frame(execute(test))
+    seen = look(test, level("causal")).frame
+    assert set(seen.relations) == {"so", "wr", "rf", "in", "rival"}
+    assert len(seen.nodes) > seen.transactions

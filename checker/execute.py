@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.effects import effect
 from isolitmus.checker.frames import frame
 from isolitmus.checker.graph import first_conflict, labels
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
+from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,6 +69,8 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
     >>> [(event.name, event.version, event.conflict) for event in done.events]
     [('insert', 1, None), ('delete', None, 'ConcurrentAppendException')]
     """
+    if protocol is not None:
+        _refuse_unanswerable(protocol)
     work = _Work(litmus, protocol)
     for step in litmus.schedule.steps:
         if step.action in ("start", "both"):
@@ -75,6 +78,18 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         if step.action in ("commit", "both"):
             work.commit(step.transaction)
     return Execution(tuple(work.events), tuple(work.states))
+
+
+def _refuse_unanswerable(protocol: Spec) -> None:
+    """SpecError for a protocol whose checks use names that the frame of a commit does not have."""
+    asked = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
+    asked += [label.expr for label in protocol.labels]
+    known = frame([], reasons=False).names()
+    lacking = sorted(names_in(asked, protocol.definitions).difference(known))
+    if lacking:
+        raise SpecError(
+            f"{protocol.name} needs {', '.join(lacking)}, which the check of a commit does not have"
+        )
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from isolitmus.checker.refusals import refusals
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.checker.words import refusal, serial_words
 from isolitmus.cli.output import named, print_json, progress, say
-from isolitmus.conformance.engines import open_engine
+from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.values import show_row
@@ -31,6 +31,8 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
     """Exit status 1 if a run is not as expected, or not as the model predicts it; else 0."""
     specs = None if wanted is None else [protocol(name) for name in named("protocol", wanted)]
     carriers = named("engine", engines)
+    for name in carriers:
+        refuse_unable(name, [spec.name for spec in specs or []])
     files = [str(path) for name in names for path in litmus_files(name)]
     tests = [test for test in map(litmus, files) if isinstance(test, Litmus)]
     if not tests:

@@ -8,18 +8,35 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import UnknownName, near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["ENGINES", "open_engine"]
+__all__ = ["ENGINES", "open_engine", "refuse_unable"]
 
 ENGINES = {
     "model": "isolitmus's own executor: any protocol file, no JVM",
     "delta": "PySpark with Delta Lake: real writes, parked before their commits",
 }
+
+
+def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
+    """UnknownName for an engine that is none, or a protocol that it does not implement: before a
+    start that takes seconds.
+
+    >>> refuse_unable("dleta")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no engine 'dleta'; did you mean 'delta'?
+    """
+    if name not in ENGINES:
+        raise UnknownName(f"no engine '{name}'{near(name, ENGINES)}")
+    if name == "delta":
+        from isolitmus.conformance.tables import table_level
+
+        for protocol in protocols:
+            table_level(protocol)
 
 
 @contextmanager
@@ -28,6 +45,7 @@ def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
 
     UnknownName for a name that is none; EngineUnavailable if it cannot be started.
     """
+    refuse_unable(name)
     match name:
         case "model":
             from isolitmus.checker.execute import execute, observe
@@ -39,5 +57,3 @@ def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
 
             with open_session() as session:
                 yield lambda litmus, spec: replay(litmus, spec.name, session)
-        case _:
-            raise UnknownName(f"no engine '{name}'{near(name, ENGINES)}")

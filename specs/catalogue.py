@@ -68,10 +68,19 @@ def level(name: str) -> Spec:
 def protocol(name: str) -> Spec:
     """The protocol with this name, or the spec in the ``.cat`` file with this path.
 
+    SpecError for one that is none: a commit is checked by axioms that are ``empty``.
+
     >>> [axiom.name for axiom in protocol("delta-serializable").axioms][0]
     'ConcurrentAppendException'
     """
-    return _find(name, "protocol", ("protocols",))
+    found = _find(name, "protocol", ("protocols",))
+    for axiom in found.axioms:
+        if axiom.test != "empty":
+            raise SpecError(
+                f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
+                " at a commit is that a relation is empty"
+            )
+    return found
 
 
 def spec(name: str) -> Spec:

@@ -154,6 +154,7 @@ def test_what_the_cases_are_made_of_is_right(call):
         (["run", "x" * 1000 + ".toml"], "File name too long"),
         (["run", "history-write-skew"], "only abstract histories, which no engine can carry out; use isolitmus check"),
         (["run", "reorder", "--engine", "modle"], "no engine 'modle'; did you mean 'model'?"),
+        (["run", "reorder", "--engine", "delta,modle"], "no engine 'modle'; did you mean 'model'?"),
         (["run", "reorder", "--engine", ""], "--engine is empty; name at least one engine"),
         (["run", "reorder", "--protocol", ""], "--protocol is empty; name at least one protocol"),
         (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
@@ -182,6 +183,35 @@ def test_usage_errors_say_how_to_get_help(call, words, message):
     assert (status, out) == (2, "")
     assert err.split("\n")[-2].startswith(f"Error: {message}")
     assert "--help' for help." in err or err.startswith("Error: Option")
+
+
+@pytest.mark.parametrize(
+    ("axiom", "message"),
+    [
+        ("empty rival as x", "mine needs rival, which the check of a commit does not have"),
+        ("empty unseen ; [Meta] as x", "mine needs Meta, which the check of a commit does not have"),
+        ("acyclic unseen as x", "mine.cat is no protocol: its axiom x is acyclic, and what is checked at"),
+    ],
+)  # fmt: skip
+def test_protocols_that_no_commit_can_be_checked_by(refusal, axiom, message):
+    Path("mine.cat").write_text(f'"Mine" {axiom}')
+    assert refusal("run", "reorder", "--protocol", "mine.cat").startswith(message)
+
+
+def test_a_protocol_that_an_engine_does_not_implement(refusal):
+    """Said before anything is started."""
+    Path("delta-mine.cat").write_text('"Mine" empty unseen as x')
+    assert refusal("run", "reorder", "--engine", "delta", "--protocol", "delta-mine.cat") == (
+        "PySpark with Delta does not implement the protocol 'delta-mine'; known: delta-serializable,"
+        " delta-snapshot-isolation, delta-write-serializable"
+    )
+
+
+def test_a_level_that_a_history_has_no_names_for(refusal):
+    Path("mine.cat").write_text('"Mine" empty unseen as x')
+    assert refusal("check", "history-write-skew", "--level", "mine.cat") == (
+        "history-write-skew.toml: mine needs unseen, which this history does not have"
+    )
 
 
 # Files that are no texts

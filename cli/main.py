@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,9 @@ def main() -> None:
     """The entry point: an error is one message on standard error and an exit status (2 bad input,
     3 a limit was reached, 4 an engine could not be started), never a traceback.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not have every sign of a picture
     try:
         app()
     except EngineUnavailable as error:

@@ -3,6 +3,7 @@
 Each case goes through the entry point, with the files that it needs in the current folder.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -149,6 +150,7 @@ def test_what_the_cases_are_made_of_is_right(call):
         (["check", "reorder", "--level", "gone.cat"], "cannot read gone.cat: No such file or directory"),
         (["check", "history-write-skew", "--level", "log-serializable"], "log-serializable needs log, which this history does not have"),
         (["run", "reordr"], "no litmus test 'reordr'; did you mean 'reorder'?"),
+        (["run", "reordr", "--json"], "no litmus test 'reordr'; did you mean 'reorder'?"),
         (["run", "gone.toml"], "cannot read gone.toml: No such file or directory"),
         (["run", "x" * 1000], "no litmus test 'xxx"),
         (["run", "x" * 1000 + ".toml"], "File name too long"),
@@ -544,3 +546,16 @@ def test_the_program_itself_says_it_so(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     assert re.fullmatch(r"isolitmus: no litmus test 'reordr'; [^\n]*\n", done.stderr)
+
+
+def test_a_terminal_without_the_signs_of_a_picture_gets_others():
+    program = Path(sys.executable).with_name("isolitmus")
+    done = subprocess.run(
+        [program, "run", "reorder"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "delete  ?????" in done.stdout

@@ -4,12 +4,13 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .NOTPARALLEL:
-.PHONY: help demo test quick lint env preflight clean
+.PHONY: help demo test quick bench lint env preflight clean
 
 help:
 	@echo 'make demo    find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test    everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick   the same without a JVM and without what is slow'
+	@echo 'make bench   how long the searches take, a table in Markdown'
 	@echo 'make env     .venv with the pinned packages'
 	@echo 'make clean   remove what the others made, except .venv'
 
@@ -21,6 +22,9 @@ test: preflight lint
 
 quick: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'
+
+bench: env
+	$(BIN)/python bench/run.py
 
 lint: env
 	$(BIN)/ruff check

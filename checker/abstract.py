@@ -281,37 +281,22 @@ class _Builder(Generic[B]):
         rw: dict[tuple[int, int], list[B]] = {}
         for x, before in enumerate(orders):
             wrote = [h.writes[t][x] for t in range(h.n)]
-            if all(w == self.booleans.false for w in wrote):
-                continue
-            earlier = [
-                [
-                    self.booleans.false if i == j else both(wrote[i], before[i][j])
-                    for j in range(h.n)
-                ]
-                for i in range(h.n)
-            ]
-            later = [
-                [
-                    self.booleans.false if i == j else both(wrote[j], before[i][j])
-                    for j in range(h.n)
-                ]
-                for i in range(h.n)
-            ]
+            writers = [t for t in range(h.n) if wrote[t] != self.booleans.false]
             following: dict[tuple[int, int], B] = {}
-            for j in range(h.n):
-                first = conj([wrote[j], *(neg(earlier[k][j]) for k in range(h.n) if k != j)])
-                following[h.n, j] = first
-                for i in range(h.n):
-                    if i == j:
-                        continue
-                    between = (
-                        neg(both(later[i][k], before[k][j])) for k in range(h.n) if k not in (i, j)
-                    )
-                    following[i, j] = conj([wrote[i], later[i][j], *between])
+            for j in writers:
+                earlier = [neg(both(wrote[k], before[k][j])) for k in writers if k != j]
+                following[h.n, j] = conj([wrote[j], *earlier])
+            for i in writers:
+                later = {k: both(wrote[k], before[i][k]) for k in writers if k != i}
+                for j, comes in later.items():
+                    apart = [neg(both(v, before[k][j])) for k, v in later.items() if k != j]
+                    following[i, j] = conj([wrote[i], comes, *apart])
                     ww.setdefault((i, j), []).append(following[i, j])
             for t in range(h.n):
                 for s, there in h.sources[t][x].items():
-                    for i in range(h.n):
-                        if i not in (t, s):
+                    if there == self.booleans.false:
+                        continue
+                    for i in writers:
+                        if i not in (t, s) and (s, i) in following:
                             rw.setdefault((t, i), []).append(both(there, following[s, i]))
         return self.matrix(ww), self.matrix(rw)

@@ -20,6 +20,7 @@ from isolitmus.checker.recheck import recheck_candidate, recheck_history
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ TABLE_ASSUMPTIONS = (
     "a version of the log is written once (put if absent), and file statistics are right",
     "only the tables, statements and readers of the universe",
 )
+ABSTRACT_LARGEST = 12
 ABSTRACT_SIZES = range(1, 5)
 ABSTRACT_SIZES_ENUMERATED = range(1, 4)
 
@@ -155,6 +157,11 @@ def separate(
     else:
         search = _Tables(a, b, universe, by, unexplained=unexplained)
     sizes = sorted(transactions or search.sizes)
+    if not 1 <= sizes[0] <= sizes[-1] <= search.largest:
+        raise IsolitmusError(
+            f"{_count(sizes[-1])} were asked for; 1 to {search.largest} can be searched in"
+            f" {search.where}"
+        )
     start = monotonic()
     search.deadline = None if seconds is None else start + seconds
     examined = 0
@@ -210,6 +217,8 @@ class _Search(Protocol):
     @property
     def sizes(self) -> Sequence[int]: ...
     @property
+    def largest(self) -> int: ...
+    @property
     def assumptions(self) -> tuple[str, ...]: ...
     @property
     def where(self) -> str: ...
@@ -222,6 +231,7 @@ class _Tables:
     """The search of a scope over tables."""
 
     among = ", readers among them,"
+    largest = LARGEST
     assumptions = TABLE_ASSUMPTIONS
     deadline: float | None = None
     tell: Callable[[int], None] | None = None
@@ -277,6 +287,7 @@ class _Histories:
 
     name = ABSTRACT
     among = ""
+    largest = ABSTRACT_LARGEST
     where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
     deadline: float | None = None
     tell: Callable[[int], None] | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import TimeLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from isolitmus.checker.gates import Gates
 
@@ -20,7 +20,7 @@ __all__ = ["Model", "Solver"]
 
 
 class Model:
-    """An assignment of the variables, read when asked."""
+    """An assignment of the variables, read when asked; through Z3's C interface, for it is asked often."""
 
     def __init__(self, solver: Solver) -> None:
         self._model = solver.z3.model()
@@ -29,8 +29,11 @@ class Model:
     def __getitem__(self, literal: int) -> bool:
         if abs(literal) == 1:
             return literal == 1
-        value = self._model.get_interp(self._solver.variable(abs(literal)))
-        return (value is not None and self._solver.truth(value)) == (literal > 0)
+        core, context = self._solver.core, self._solver.context
+        declaration = self._solver.declaration(abs(literal))
+        value = core.Z3_model_get_const_interp(context, self._model.model, declaration)
+        true = bool(value) and core.Z3_get_bool_value(context, value) == core.Z3_L_TRUE
+        return true == (literal > 0)
 
 
 class Solver:
@@ -51,42 +54,39 @@ class Solver:
         import z3
 
         self.z3: Any = z3.SolverFor("QF_FD")
-        self.truth = z3.is_true
-        self.checks = 0
+        self.core: Any = z3.z3core
+        self.context: Any = self.z3.ctx.ref()
         self._gates = gates
         self._loaded = 0
         self._deadline = deadline
-        self._bool = z3.Bool
-        self._not = z3.Not
-        self._variables: dict[int, Any] = {}
+        self._api: Any = z3
+        self._literals: dict[int, Any] = {}
+        self._declarations: dict[int, Any] = {}
 
     def check(self, assumptions: Sequence[int] = ()) -> Model | None:
         """A model in which the assumptions hold, or None if there is none."""
-        from z3 import sat, unknown
-
         self._load()
         if self._deadline is not None:
             left = int((self._deadline - monotonic()) * 1000)
             if left <= 0:
                 raise TimeLimit("the time limit ended the search")
             self.z3.set("timeout", left)
-        self.checks += 1
-        answer = self.z3.check(*self._literals(assumptions))
-        if answer == unknown:
+        answer = self.z3.check(*map(self._literal, assumptions))
+        if answer == self._api.unknown:
             raise TimeLimit(f"the solver gave up: {self.z3.reason_unknown()}")
-        return Model(self) if answer == sat else None
+        return Model(self) if answer == self._api.sat else None
 
-    def variable(self, number: int) -> Any:
-        """Z3's name of a variable."""
-        if number not in self._variables:
-            self._variables[number] = self._bool(number)
-        return self._variables[number]
+    def declaration(self, variable: int) -> Any:
+        """Z3's declaration of a variable."""
+        if variable not in self._declarations:
+            self._declarations[variable] = self._literal(variable).decl().ast
+        return self._declarations[variable]
 
-    def _literals(self, literals: Iterable[int]) -> list[Any]:
-        return [
-            self.variable(literal) if literal > 0 else self._not(self.variable(-literal))
-            for literal in literals
-        ]
+    def _literal(self, literal: int) -> Any:
+        if literal not in self._literals:
+            variable = self._api.Bool(abs(literal))
+            self._literals[literal] = variable if literal > 0 else self._api.Not(variable)
+        return self._literals[literal]
 
     def _load(self) -> None:
         new = self._gates.clauses[self._loaded :]

@@ -92,7 +92,7 @@ class Candidate:
                 alone = self.events[version - 1].read_version == version - 1
                 steps.append((version - 1, "both" if alone else "commit"))
             for k, event in enumerate(self.events):
-                if event.read_version == version and k != version:
+                if event.read_version == version and (k >= self.writers or k != version):
                     steps.append((k, "start" if k < self.writers else "both"))
         return steps
 

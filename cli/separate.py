@@ -12,7 +12,6 @@ from isolitmus.cli.output import print_json, progress, say
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import scope, spec
-from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,8 +98,8 @@ def _sizes(text: str) -> range:
         raise IsolitmusError(
             f"--transactions is '{text}'; write N or N..M, for example 2..3"
         ) from None
-    if not 1 <= first <= last <= LARGEST:
-        raise IsolitmusError(f"--transactions is '{text}'; 1 to {LARGEST} can be searched")
+    if not 1 <= first <= last:
+        raise IsolitmusError(f"--transactions is '{text}'; write N or N..M, from 1 and ascending")
     return range(first, last + 1)
 
 

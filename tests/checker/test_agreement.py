@@ -208,10 +208,10 @@ def enumerated(n, pairs):
 NEIGHBOURS = {
     ("read-committed", "read-atomic"): ["r(x0) r(y2)", "w(x2) w(y2)"],  # fractured read
     ("read-atomic", "causal"): ["r(x0) r(y2)", "r(x3) w(y2)", "w(x3)"],  # causality violation
-    ("causal", "prefix-consistency"): ["r(x0) r(y2)", "w(y2)", "r(x4) r(y0)", "w(x4)"],  # long fork
+    ("causal", "prefix-consistency"): ["r(x0) r(y4)", "r(x3) r(y0)", "w(x3)", "w(y4)"],  # long fork
     ("prefix-consistency", "snapshot-isolation"): ["r(x0) w(x1)", "r(x0) w(x2)"],  # lost update
     ("snapshot-isolation", "serializable"): ["r(x0) w(y1)", "r(y0) w(x2)"],  # write skew
-    ("update-serializable", "serializable"): ["r(x0) r(y2)", "w(y2)", "r(x4) r(y0)", "w(x4)"],
+    ("update-serializable", "serializable"): ["r(x0) r(y4)", "r(x3) r(y0)", "w(x3)", "w(y4)"],
 }
 
 

@@ -87,6 +87,12 @@ def test_the_answer_s_file_holds_what_the_model_predicts(table):
         assert run(answer.litmus, protocol(name)).expected == "met"
 
 
+def test_a_reader_of_the_last_version_is_in_the_answer(table):
+    answer = ask(table, "read-committed", "prefix-consistency")
+    assert kinds(answer) == ["Delete", "Read", "Update"]
+    assert str(answer.litmus.schedule) == "delete.start update delete.commit reader"
+
+
 def test_the_same_question_gives_the_same_history(table):
     first, second = (ask(table, "delta-write-serializable", "log-serializable") for _ in range(2))
     assert first.litmus.text == second.litmus.text

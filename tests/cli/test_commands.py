@@ -43,6 +43,58 @@ def test_separate_as_json_has_the_contract_s_keys(call):
     assert set(answer["violation"]["cycle"][0]) == {"from", "to", "kind", "why"}
 
 
+def test_separate_asks_abstract_histories_where_no_side_needs_a_table(call, tmp_path):
+    path = tmp_path / "skew.toml"
+    question = ("snapshot-isolation", "serializable")
+    status, out, _ = call("separate", *question, "--save", path)
+    assert status == 1
+    assert "in universe 'abstract'" in out
+    assert "T1  r(x0) w(y1)\nT2  r(y0) w(x2)\n" in out
+    assert "T1 before T2, because T1 read x0 and T2 wrote the next version x2" in out
+    assert call("check", path, "--level", ",".join(question))[0] == 1
+    status, out, _ = call("separate", *question, "--universe", "table", "--json")
+    assert json.loads(out)["universe"] == "table"
+
+
+@pytest.mark.parametrize("universe", ["table", "abstract"])
+def test_separate_by_enumeration_says_the_same(call, universe):
+    answers = []
+    for by in ("symbolic", "exhaustive"):
+        _, out, _ = call(
+            "separate", "snapshot-isolation", "serializable",
+            "--universe", universe, "--by", by, "--json",
+        )  # fmt: skip
+        answers.append(json.loads(out))
+    assert [answer["by"] for answer in answers] == ["symbolic", "exhaustive"]
+    for key in ("found", "transactions", "litmus", "violation", "assumptions"):
+        assert answers[0][key] == answers[1][key]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--by", "symbolc"], "--by is 'symbolc'; write symbolic or exhaustive; did you mean 'symbolic'?"),
+        (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which universe 'abstract' does not have; try --universe table"),
+        (["--transactions", "13"], "13 transactions were asked for; 1 to 12 can be searched in universe 'abstract' (at most 3 keys)"),
+        (["--transactions", "9", "--universe", "table"], "9 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)  # fmt: skip
+def test_what_cannot_be_asked_of_separate_is_one_sentence(call, words, message):
+    status, out, err = call("separate", "snapshot-isolation", "serializable", *words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_a_protocol_is_not_asked_of_abstract_histories(call):
+    status, _, err = call(
+        "separate", "delta-serializable", "serializable", "--universe", "abstract"
+    )
+    assert status == 2
+    assert "delta-serializable needs Empty, NoData, adds-meets-reads" in err
+    assert "which abstract histories do not have" in err
+
+
 def test_separate_both_says_how_the_two_stand(call):
     status, out, _ = call(
         "separate", "serializable", "log-serializable", "--both", "--transactions", "2", "--json"
@@ -155,7 +207,7 @@ def test_demo_without_spark_writes_a_report(call, tmp_path):
     [
         (["separate", "serialisable", "x"], "no level or protocol 'serialisable'; did you mean 'serializable'?"),
         (["separate", "serializable", "log-serializable", "--universe", "tabel"], "no scope 'tabel'; did you mean 'table'?"),
-        (["separate", "serializable", "log-serializable", "--transactions", "3..2"], "--transactions is '3..2'; 1 to 8 can be searched"),
+        (["separate", "serializable", "log-serializable", "--transactions", "3..2"], "--transactions is '3..2'; write N or N..M, from 1 and ascending"),
         (["separate", "serializable", "log-serializable", "--transactions", "many"], "--transactions is 'many'; write N or N..M"),
         (["run", "reordr"], "no litmus test 'reordr'; did you mean 'reorder'?"),
         (["run", "reorder", "--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),

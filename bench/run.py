@@ -1,0 +1,171 @@
+"""Benchmarks: how long the searches take, each beside the other way to the same answer.
+
+Seconds belong to a machine, ratios less so: whatever can run beside something else in the same run
+is given as a ratio, the other way's median over this one's. Nothing here is asserted; answers are.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.separation import separate
+from isolitmus.specs import scope, spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isolitmus.checker.separation import By, Separation
+    from isolitmus.model.scope import Scope
+
+HERE = Path(__file__).parent
+LIMIT = 120.0
+"""Seconds after which a single answer is given up."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: seconds this way, and the other way if it ran beside."""
+
+    what: str
+    seconds: float | None
+    beside: str = ""
+    other: float | None = None
+    note: str = ""
+
+    def cells(self) -> list[str]:
+        ratio = self.other / self.seconds if self.seconds and self.other else None
+        return [
+            self.what,
+            _seconds(self.seconds),
+            f"{self.beside} {_seconds(self.other)}" if self.beside else "",
+            f"{ratio:.1f}" if ratio else "",
+            self.note,
+        ]
+
+
+def _seconds(value: float | None) -> str:
+    return f"over {LIMIT:.0f} s" if value is None else f"{value:.3f} s"
+
+
+def median(work: Callable[[], object], runs: int) -> float:
+    """The median of some runs, in seconds."""
+    times = []
+    for _ in range(runs):
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return statistics.median(times)
+
+
+def ask(a: str, b: str, inside: Scope | None, by: By, *, sizes: list[int], unexplained: bool = False) -> Separation:  # fmt: skip
+    return separate(
+        spec(a), spec(b), inside or "abstract", by=by, transactions=sizes,
+        unexplained=unexplained, seconds=LIMIT,
+    )  # fmt: skip
+
+
+def both(
+    what: str, a: str, b: str, inside: Scope | None, sizes: list[int], *,
+    found: bool, runs: int = 5, enumerate_too: bool = True, unexplained: bool = False, note: str = "",
+) -> Row:  # fmt: skip
+    """One question by the solver and, where that is bearable, by enumeration."""
+    times: dict[By, float | None] = {}
+    ways: list[By] = ["symbolic", "exhaustive"] if enumerate_too else ["symbolic"]
+    for by in ways:
+        start = perf_counter()
+        answer = ask(a, b, inside, by, sizes=sizes, unexplained=unexplained)
+        once = perf_counter() - start
+        if answer.found is None:
+            times[by] = None
+            continue
+        assert answer.found == found, answer
+        again = runs if once < 2 else 1
+        times[by] = median(
+            lambda by=by: ask(a, b, inside, by, sizes=sizes, unexplained=unexplained), again
+        )
+    beside = "enumeration" if enumerate_too else ""
+    return Row(what, times["symbolic"], beside, times.get("exhaustive"), note)
+
+
+def command(*words: str) -> Callable[[], object]:
+    return lambda: subprocess.run(words, check=False, capture_output=True)
+
+
+def memory(*words: str) -> float:
+    """The peak memory of a command in a process of its own, in MiB."""
+    script = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", script, *words], check=True, capture_output=True, text=True
+    )
+    return int(printed.stdout) / 1024
+
+
+def rows() -> list[Row]:
+    """Every measurement, in order; the first question warms the process up."""
+    table, three = scope("table"), scope(str(HERE / "three-partitions.toml"))
+    ask("snapshot-isolation", "serializable", None, "symbolic", sizes=[2])
+    done: list[Row] = []
+
+    def add(row: Row) -> None:
+        done.append(row)
+        sys.stderr.write(" | ".join(row.cells()) + "\n")
+
+    published = {3: "aim 0.010 s; Isolde, published: 0.009 s", 10: "aim 0.250 s; Isolde: 0.265 s"}
+    for n in range(2, 11):
+        add(both(f"snapshot-isolation, not serializable: exactly {n} transactions",
+                 "snapshot-isolation", "serializable", None, [n], found=True,
+                 enumerate_too=n <= 3, note=published.get(n, "")))  # fmt: skip
+    add(both("serializable, not snapshot-isolation: none with 2 transactions", "serializable",
+             "snapshot-isolation", None, [2], found=False))  # fmt: skip
+    add(both("serializable, not snapshot-isolation: none with 3 transactions", "serializable",
+             "snapshot-isolation", None, [3], found=False))  # fmt: skip
+    add(both("the delete/insert reorder", "delta-write-serializable", "log-serializable", table,
+             [2, 3], found=True))  # fmt: skip
+    add(both("the hole that no serial order explains", "delta-write-serializable",
+             "write-serializable", table, [2, 3], found=True, unexplained=True,
+             note="aim 0.500 s"))  # fmt: skip
+    for n in range(2, 7):
+        add(both(f"delta-serializable, not log-serializable: none up to {n} transactions, 3 partitions",
+                 "delta-serializable", "log-serializable", three, list(range(2, n + 1)),
+                 found=False, runs=3, enumerate_too=n <= 3,
+                 note="aim 10 s" if n == 6 else ""))  # fmt: skip
+    isolitmus = str(Path(sys.executable).parent / "isolitmus")
+    plain = median(command(sys.executable, "-c", "pass"), 7)
+    beside = "python -c pass"
+    add(Row("start-up: isolitmus --help", median(command(isolitmus, "--help"), 7), beside, plain))
+    question = ("separate", "delta-write-serializable", "log-serializable")
+    add(Row("start-up and the reorder", median(command(isolitmus, *question), 5), beside, plain))
+    return done
+
+
+def main() -> None:
+    """Print the table, in Markdown."""
+    lines = [
+        "| what | median | beside | beside / this | note |",
+        "|---|---|---|---|---|",
+        *(f"| {' | '.join(row.cells())} |" for row in rows()),
+    ]
+    isolitmus = str(Path(sys.executable).parent / "isolitmus")
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    one = memory(isolitmus, "separate", "delta-write-serializable", "log-serializable")
+    nothing = memory(sys.executable, "-c", "pass")
+    peak = (
+        f"Peak memory: {one:.0f} MiB for one `separate` in a process of its own ({one / nothing:.1f}"
+        f" times `python -c pass`); {own:.0f} MiB for all of the above in one."
+    )
+    lines += ["", peak]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

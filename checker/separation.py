@@ -79,7 +79,8 @@ class Separation:
         if self.by == "exhaustive":
             return f"{many} candidate{'' if self.examined == 1 else 's'} examined"
         if not self.examined:
-            return "the solver had nothing to propose"
+            nothing = "had nothing to propose" if self.found is False else "proposed nothing yet"
+            return f"the solver {nothing}"
         proposals = f"{many} proposal{'' if self.examined == 1 else 's'} of the solver"
         return f"{proposals}, all refuted" if self.found is False else proposals
 
@@ -173,11 +174,14 @@ def separate(
         )  # fmt: skip
 
     for n in sizes:
-        search.tell = None if progress is None else _teller(progress, n, examined)
+        if progress is not None:
+            progress(n, examined)
+            search.tell = _teller(progress, n, examined)
         try:
             found, looked = search.find(n)
-        except TimeLimit:
-            return answer(None, f"stopped after {seconds:g} s, at {_count(n)} in {search.where}")
+        except TimeLimit as limit:
+            why = str(limit) if seconds is None else f"stopped after {seconds:g} s"
+            return answer(None, f"{why}, at {_count(n)} in {search.where}")
         examined += looked
         if found is not None:
             done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)

@@ -73,7 +73,10 @@ class Solver:
             self.z3.set("timeout", left)
         answer = self.z3.check(*map(self._literal, assumptions))
         if answer == self._api.unknown:
-            raise TimeLimit(f"the solver gave up: {self.z3.reason_unknown()}")
+            reason = self.z3.reason_unknown()
+            if "interrupt" in reason:  # Z3 catches the signal of Ctrl-C itself
+                raise KeyboardInterrupt
+            raise TimeLimit(f"the solver gave up: {reason}")
         return Model(self) if answer == self._api.sat else None
 
     def declaration(self, variable: int) -> Any:

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -71,6 +72,31 @@ def mutants(draw, texts, tokens):
         other = draw(st.sampled_from(texts))
         text = text[: len(text) // 2] + other[len(other) // 2 :]
     return text
+
+
+WORD = re.compile(r"\w+|\s+|[^\w\s]")
+NUMBERS = ["0", "1", "2", "100", "2147483647", "2147483648", "9223372036854775807"]
+SIGNS = ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", ",", "(", ")", "."]
+WORDS = [
+    "t", "u", "id", "part", "x", "a", "b", "delete", "insert", "NULL", "TRUE", "AND", "OR", "NOT", "IN",
+    "IS", "SELECT", "FROM", "WHERE", "VALUES", "count", "sum", "min", "start", "commit", "INT", "STRING",
+    "BIGINT", "T1", "T2", "committed", "x0", "x1", "x2", "y2", "r", "w", "serializable", "causal",
+]  # fmt: skip
+
+
+@st.composite
+def respelled(draw, text, most=2):
+    """A text with a word, number or sign or two in the place of another: often still right."""
+    tokens = WORD.findall(text)
+    for _ in range(draw(st.integers(1, most)) if tokens else 0):
+        k = draw(st.integers(0, len(tokens) - 1))
+        if tokens[k].isdigit():
+            tokens[k] = draw(st.sampled_from(NUMBERS))
+        elif tokens[k].isalnum():
+            tokens[k] = draw(st.sampled_from([*WORDS, *(w for w in tokens if w.isalnum())]))
+        elif not tokens[k].isspace():
+            tokens[k] = draw(st.sampled_from(SIGNS))
+    return "".join(tokens)
 
 
 def soups(tokens, most=25):
@@ -160,7 +186,13 @@ def read_sql(text):
         assert statement.sql == text
 
 
-@given(st.one_of(transactions(), mutants(STATEMENTS, SQL_TOKENS)))
+@given(
+    st.one_of(
+        transactions(),
+        st.sampled_from(STATEMENTS).flatmap(respelled),
+        mutants(STATEMENTS, SQL_TOKENS),
+    )
+)
 def test_mutated_statements(text):
     read_sql(text)
 
@@ -177,10 +209,9 @@ TOML_TOKENS = [
     "[table]", "[tables.u]", "[transactions]", "[expect.x]", "[history]", "[scope]", "init", "1", "0",
     "-1", "1e400", "nan", "0x" + "f" * 5000, "9" * 5000, "2020-02-30", "true", "T1", "r(x0)", "a.start",
 ]  # fmt: skip
-NUMBERS = [0, 1, -1, 2**31, 2**63, -(2**64)]
 JUNK = st.recursive(
     st.one_of(
-        st.sampled_from(NUMBERS),
+        st.sampled_from([0, 1, -1, 2**31, 2**63, -(2**64)]),
         st.booleans(),
         st.floats(),
         st.text(max_size=5),
@@ -240,21 +271,29 @@ def places(value, path=()):
 
 @st.composite
 def changed(draw, texts):
-    """A document with some values replaced, left out, renamed or put elsewhere."""
-    table = read_toml(draw(st.sampled_from(texts)), "shipped")
-    for _ in range(draw(st.integers(1, 3))):
+    """A document with some values replaced, respelled, taken from another document, left out, or
+    called something else.
+    """
+    table, other = (read_toml(draw(st.sampled_from(texts)), "shipped") for _ in range(2))
+    for _ in range(draw(st.integers(1, 2))):
         known = list(places(table))
         *path, last = draw(st.sampled_from(known)) if known else [draw(st.text(max_size=3))]
         holder = table
         for key in path:
             holder = holder[key]
-        match draw(st.sampled_from(["replace", "replace", "drop", "rename", "swap"])):
+        value = holder[last] if known else None
+        match draw(st.sampled_from(["respell", "respell", "take", "replace", "drop", "rename"])):
+            case "respell" if isinstance(value, str):
+                holder[last] = draw(respelled(value))
+            case "respell" if type(value) is int:
+                holder[last] = draw(st.integers(0, 5))
+            case "take" if isinstance(holder, dict) and other:
+                key = last if last in other and not path else draw(st.sampled_from(sorted(other)))
+                table[key] = other[key]
             case "drop" if known:
                 del holder[last]
             case "rename" if known and isinstance(holder, dict):
                 holder[draw(st.text(max_size=4))] = holder.pop(last)
-            case "swap" if len(path) > 0:
-                holder[last] = next(iter(table.values()))
             case _:
                 holder[last] = draw(JUNK)
     return document(table)
@@ -310,7 +349,23 @@ def judge_history(history):
         assert explain(verdict, level(name))
 
 
-@given(st.one_of(soups(STEPS, 10), mutants(STEPS, STEPS)))
+HISTORIES = [
+    "r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2",
+    "w1(x1) r2(x1) a1 c2",
+    "r1(P: x0*, y0* | z2*) w2(z2) w2(s2) c2 r1(s2) c1",
+    "r2(x0) r2(y0) r1(y0) w1(y1) c1 r3(x0) r3(y1) c3 w2(x2) c2",
+    "w1(x1) w2(x2) w2(y2) w1(y1) c1 [x1 < x2, y2 < y1]",
+    "w1(x1) w1(y1) w2(x2) w2(y2) r3(x1) r3(y2) [x1 < x2]",
+]
+
+
+@given(
+    st.one_of(
+        soups(STEPS, 10),
+        mutants(STEPS, STEPS),
+        st.sampled_from(HISTORIES).flatmap(lambda text: respelled(text, most=3)),
+    )
+)
 @example("r3(P:)")
 def test_histories_on_one_line(text):
     history = value_of(History.parse, text)

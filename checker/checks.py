@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execute import execute, execution_frame
-from isolitmus.checker.graph import judge
+from isolitmus.checker.execute import execute, judge_execution
 from isolitmus.checker.histories import check_history
 from isolitmus.checker.separation import violation_json
 from isolitmus.model.litmus import HistoryTest, Litmus
@@ -85,8 +84,7 @@ def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
         assumptions = history.assumptions()
     else:
         execution = execute(test)
-        frame = execution_frame(execution)
-        verdicts = {spec.name: judge(frame, spec) for spec in levels}
+        verdicts = {spec.name: judge_execution(execution, spec) for spec in levels}
         transactions = len(execution.events)
         operations = sum(
             len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)

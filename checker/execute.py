@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.effects import effect
 from isolitmus.checker.frames import frame
-from isolitmus.checker.graph import first_conflict, labels
+from isolitmus.checker.graph import first_conflict, judge, labels
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
 from isolitmus.specs.cat import names_in
@@ -29,8 +30,18 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
+    from isolitmus.model.verdict import Verdict
 
-__all__ = ["NO_OP", "after", "committed", "execute", "execution_frame", "initial", "observe"]
+__all__ = [
+    "NO_OP",
+    "after",
+    "committed",
+    "execute",
+    "execution_frame",
+    "initial",
+    "judge_execution",
+    "observe",
+]
 
 NO_OP = "no-op"
 """The label of a commit that is not recorded."""
@@ -152,9 +163,21 @@ def after(database: Database, event: Event) -> Database:
     return {**database, name: database[name].replay(done.removes, done.adds)}
 
 
-def execution_frame(execution: Execution) -> Frame:
-    """The frame of everything that took effect in an execution, with reasons."""
-    return frame([e for e in execution.events if not e.aborted])
+def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
+    """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives it
+    the reads as nodes.
+    """
+    return frame([e for e in execution.events if not e.aborted], reads=reads)
+
+
+def judge_execution(execution: Execution, spec: Spec) -> Verdict:
+    """What a spec says of everything that took effect in an execution.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> judge_execution(execute(litmus("reorder")), level("causal"))
+    Allowed(witness=('insert', 'delete'))
+    """
+    return judge(execution_frame(execution, reads=needs_reads(spec)), spec)
 
 
 def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:

@@ -8,23 +8,26 @@ before its insert and dead after its delete.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from isolitmus.checker.chains import chains
+from isolitmus.checker.row_reads import with_row_reads
 from isolitmus.model.frame import Frame
+from isolitmus.model.reads import READ_RELATIONS
 from isolitmus.model.relation import Relation
 from isolitmus.model.values import show_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.chains import RowVersion
     from isolitmus.model.execution import Event, RowRead
     from isolitmus.model.footprint import Footprint
     from isolitmus.model.values import Row
 
 __all__ = ["RELATIONS", "SETS", "frame"]
 
-RELATIONS = (
+PLAIN = (
     "so",
     "wr",
     "ww",
@@ -36,37 +39,30 @@ RELATIONS = (
     "removes-meets-reads",
     "removes-meets-removes",
 )
+RELATIONS = (*PLAIN, *READ_RELATIONS)
 SETS = ("Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty")
 
 
-class _Version(NamedTuple):
-    """One version of a row in the order of the log: who installed it, what was before, what is now."""
-
-    writer: int
-    table: str
-    row: str
-    before: Row | None
-    after: Row | None
-
-
-def frame(events: Sequence[Event], *, reasons: bool = True) -> Frame:
+def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
-    Every transaction is a session of its own. ``reasons`` False leaves ``why`` empty, for counting.
-    Relations: see RELATIONS; sets: SETS.
+    Every transaction is a session of its own. ``reasons`` False leaves ``why`` empty, for counting;
+    ``reads`` True gives it the reads as nodes, see ``checker.row_reads``. Relations: see RELATIONS,
+    of which those of the reads are there only with them; sets: SETS.
     """
     builder = _Builder(events, reasons)
     builder.orders()
     builder.footprints()
     builder.dependencies()
-    return builder.frame()
+    seen = builder.frame()
+    return with_row_reads(events, seen, reasons=reasons) if reads else seen
 
 
 class _Builder:
     def __init__(self, events: Sequence[Event], reasons: bool) -> None:
         self.events = events
         self.reasons = reasons
-        self.rows = {name: [0] * len(events) for name in RELATIONS}
+        self.rows = {name: [0] * len(events) for name in PLAIN}
         self.why: dict[tuple[str, int, int], str] = {}
 
     def frame(self) -> Frame:
@@ -172,25 +168,18 @@ class _Builder:
     # Adya's dependencies
 
     def dependencies(self) -> None:
-        chains: dict[tuple[str, str], list[_Version]] = defaultdict(list)
-        for i, event in enumerate(self.events):
-            if event.version is None:
-                continue
-            for write in event.effect.writes:
-                chain = chains[write.table, write.id]
-                before = chain[-1].after if chain else write.before
-                chain.append(_Version(i, write.table, write.id, before, write.after))
-        for chain in chains.values():
+        written = chains(self.events)
+        for chain in written.values():
             for first, second in itertools.pairwise(chain):
                 self.overwrote(first, second)
         position = {event.name: i for i, event in enumerate(self.events)}
-        versions = [version for chain in chains.values() for version in chain]
+        versions = [version for chain in written.values() for version in chain]
         for j, event in enumerate(self.events):
             for read in event.effect.reads:
-                self.items(j, read, chains, position)
+                self.items(j, read, written, position)
                 self.predicate(j, read, versions)
 
-    def overwrote(self, first: _Version, second: _Version) -> None:
+    def overwrote(self, first: RowVersion, second: RowVersion) -> None:
         if first.writer == second.writer:
             return
         a, b = self.events[first.writer].name, self.events[second.writer].name
@@ -203,7 +192,7 @@ class _Builder:
         self,
         j: int,
         read: RowRead,
-        chains: dict[tuple[str, str], list[_Version]],
+        written: dict[tuple[str, str], list[RowVersion]],
         position: dict[str, int],
     ) -> None:
         """wr from the writer of each row version read; rw to the writer of the version after it."""
@@ -217,7 +206,7 @@ class _Builder:
                     j,
                     f"{reader} read row {show_row(row.values)}, which {row.writer} wrote",
                 )
-            chain = chains.get((read.table, row.id), ())
+            chain = written.get((read.table, row.id), ())
             start = next((k + 1 for k, v in enumerate(chain) if v.writer == writer), 0)
             if start < len(chain) and chain[start].writer != j:
                 after = chain[start]
@@ -230,7 +219,7 @@ class _Builder:
                     f"{reader} read row {show_row(row.values)}, which {other} then {did}",
                 )
 
-    def predicate(self, j: int, read: RowRead, versions: list[_Version]) -> None:
+    def predicate(self, j: int, read: RowRead, versions: list[RowVersion]) -> None:
         """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
         event = self.events[j]
         for version in versions:

@@ -18,6 +18,7 @@ from isolitmus.checker.execute import after, execute, execution_frame, initial, 
 from isolitmus.checker.graph import judge
 from isolitmus.checker.serial import Serial, explain_serially
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import same_bag
 from isolitmus.model.values import show_row, to_json
 from isolitmus.model.verdict import Unknown
@@ -82,7 +83,7 @@ class Judged:
         return explain_serially(self.litmus, self.run)
 
     @cached_property
-    def _retraced(self) -> tuple[Frame | None, str]:
+    def _retraced(self) -> tuple[Execution | None, str]:
         execution = retrace(self.litmus, self.run)
         for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
             for name, rows in theirs.items():
@@ -90,17 +91,23 @@ class Judged:
                     return None, f"table {name} at version {k} is not what its statements give"
         if len(execution.states) != len(self.run.versions):
             return None, "the run has versions that no statement wrote"
-        return execution_frame(execution), ""
+        return execution, ""
 
-    @property
+    @cached_property
     def frame(self) -> Frame | None:
         """The frame of what took effect; None if the model cannot retrace the run."""
-        return self._retraced[0]
+        execution, _ = self._retraced
+        return None if execution is None else execution_frame(execution)
+
+    @cached_property
+    def _frame_with_reads(self) -> Frame | None:
+        execution, _ = self._retraced
+        return None if execution is None else execution_frame(execution, reads=True)
 
     def verdict(self, spec: Spec) -> Verdict:
         """What a spec says of the run."""
-        frame, reason = self._retraced
-        return Unknown(reason) if frame is None else judge(frame, spec)
+        frame = self._frame_with_reads if needs_reads(spec) else self.frame
+        return Unknown(self._retraced[1]) if frame is None else judge(frame, spec)
 
     @cached_property
     def levels(self) -> Mapping[str, Verdict]:

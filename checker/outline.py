@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row
 
-__all__ = ["Insertion", "Outline", "Unfit", "outline", "partitions"]
+__all__ = ["Insertion", "Look", "Outline", "Unfit", "outline", "partitions"]
 
 
 class Unfit(IsolitmusError):
@@ -47,17 +47,24 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """One read: the partitions of which it reads every row, and those of which it may read some."""
+
+    whole: frozenset[int] = frozenset()
+    partly: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """A statement on partitions, by their numbers.
 
-    ``reads``: every row in them is read, ``may_read``: some may be. ``recorded``: a file added there
+    ``looks`` are its reads. ``recorded``: a file added there
     meets what the commit has recorded as read. ``files``: files there are recorded as read, ``all``
     of them or, by statistics, some. ``kills`` and ``updates``: rows there are deleted or rewritten.
     ``compacts``: where there are several files they become one.
     """
 
-    reads: frozenset[int] = frozenset()
-    may_read: frozenset[int] = frozenset()
+    looks: tuple[Look, ...] = ()
     recorded: frozenset[int] = frozenset()
     files: frozenset[int] = frozenset()
     may_files: frozenset[int] = frozenset()
@@ -67,6 +74,14 @@ class Outline:
     inserts: tuple[Insertion, ...] = ()
     blind: bool = False
     changes_data: bool = True
+
+    def reads(self, partition: int) -> bool:
+        """Whether it reads every row of the partition."""
+        return any(partition in look.whole for look in self.looks)
+
+    def may_read(self, partition: int) -> bool:
+        """Whether it may read some rows of the partition."""
+        return any(partition in look.partly for look in self.looks)
 
 
 def partitions(schema: Schema, statements: Sequence[Statement], live: Sequence[Row]) -> list[Row]:
@@ -139,13 +154,13 @@ class _Outliner:
             case st.Delete(where=where):
                 there = self.exactly(where, statement)
                 recorded = self.where(command_filters(self.schema, where))
-                return Outline(reads=there, recorded=recorded, files=there, kills=there)
+                return Outline((Look(there),), recorded, files=there, kills=there)
             case st.Update(where=where, sets=sets):
                 if any(index in self.schema.partition_indexes for index, _ in sets):
                     self.refuse(statement, "moves rows between partitions")
                 there = self.exactly(where, statement)
                 recorded = self.where(command_filters(self.schema, where))
-                return Outline(reads=there, recorded=recorded, files=there, updates=there)
+                return Outline((Look(there),), recorded, files=there, updates=there)
             case st.Merge():
                 return self.merge(statement)
             case st.Optimize(where=where):
@@ -153,54 +168,48 @@ class _Outliner:
                 return Outline(recorded=there, compacts=there, changes_data=False)
 
     def reader(self, query: st.Query) -> Outline:
-        reads, may_read = frozenset[int](), frozenset[int]()
-        for branch in query:
-            if isinstance(branch, st.Select):
-                exact, may = self.read(branch.where)
-                reads, may_read = reads | exact, may_read | may
-        return Outline(reads=reads, may_read=may_read)
+        return Outline(tuple(self.look(b.where) for b in query if isinstance(b, st.Select)))
 
     def insert(self, statement: st.Insert) -> Outline:
         if len(statement.query) != 1:
             self.refuse(statement, "has UNION ALL")
         everything = frozenset(range(len(self.known)))
         kills = everything if statement.overwrite else frozenset[int]()
+        overwritten = (Look(everything),) if statement.overwrite else ()
         branch = statement.query[0]
         if isinstance(branch, st.Values):
             inserts = tuple(Insertion(self.into(row, statement)) for row in branch.rows)
             return Outline(
-                reads=kills, recorded=kills, files=kills, kills=kills, inserts=inserts,
+                overwritten, kills, files=kills, kills=kills, inserts=inserts,
                 blind=not statement.overwrite,
             )  # fmt: skip
-        exact, may = self.read(branch.where)
+        look = self.look(branch.where)
         filters = query_filters(self.schema, branch.where)
         files = self.where(filters)
         return Outline(
-            reads=exact | kills,
-            may_read=may - kills,
+            (*overwritten, look),
             recorded=files | kills,
             files=kills if filters.data else files | kills,
             may_files=files - kills if filters.data else frozenset(),
             kills=kills,
-            inserts=self.copied(branch, exact, may, statement),
+            inserts=self.copied(branch, look, statement),
         )
 
-    def copied(
-        self, branch: st.Select, exact: frozenset[int], may: frozenset[int], statement: Statement
-    ) -> tuple[Insertion, ...]:
+    def copied(self, branch: st.Select, look: Look, statement: Statement) -> tuple[Insertion, ...]:
         """The rows that a SELECT puts in: one aggregate, or one for each row read."""
         chosen = [branch.items[i] for i in self.schema.partition_indexes]
+        source = look.whole | look.partly
         if branch.grouped:
             return (Insertion(self.into(branch.items, statement)),)
         if not any(map(_varies, chosen)):
-            return (Insertion(self.into(branch.items, statement), "any", exact | may, not may),)
+            return (Insertion(self.into(branch.items, statement), "any", source, not look.partly),)
         own = [
             isinstance(item, ex.ColumnRef) and item.index == i
             for item, i in zip(chosen, self.schema.partition_indexes, strict=True)
         ]
         if not all(own):
             self.refuse(statement, "computes the partition of a row")
-        return tuple(Insertion(p, "any", frozenset((p,)), p in exact) for p in sorted(exact | may))
+        return tuple(Insertion(p, "any", frozenset((p,)), p in look.whole) for p in sorted(source))
 
     def merge(self, statement: st.Merge) -> Outline:
         if statement.matched or len(statement.source) != 1:
@@ -224,19 +233,17 @@ class _Outliner:
         if not unconditional:
             self.refuse(statement, "inserts on a condition")
         return Outline(
-            reads=there if by_partition else frozenset(),
-            may_read=frozenset() if by_partition else there,
+            (Look(there) if by_partition else Look(partly=there),),
             recorded=there,
             files=frozenset() if filters.data else there,
             may_files=there if filters.data else frozenset(),
             inserts=inserts,
         )
 
-    def read(self, where: ex.Expr | None) -> tuple[frozenset[int], frozenset[int]]:
-        """The partitions all of whose rows match, and those of which some may."""
+    def look(self, where: ex.Expr | None) -> Look:
         if where is None or self.on_partitions(where):
-            return self.matching((where,) if where is not None else ()), frozenset()
-        return frozenset(), self.where(query_filters(self.schema, where))
+            return Look(self.matching((where,) if where is not None else ()))
+        return Look(partly=self.where(query_filters(self.schema, where)))
 
     def exactly(self, where: ex.Expr | None, statement: Statement) -> frozenset[int]:
         if where is not None and not self.on_partitions(where):

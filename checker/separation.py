@@ -243,7 +243,7 @@ class _Tables:
     def __init__(self, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool) -> None:
         _require(a, {*RELATIONS, *SETS}, "runs over tables do")
         _require(b, {*RELATIONS, *SETS}, "runs over tables do")
-        why = table_symbolic.unfit(scope, a, b)
+        why = table_symbolic.unfit(scope)
         if by == "symbolic" and why is not None:
             raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from isolitmus.checker.matrix import Matrix
     from isolitmus.checker.outline import Outline
 
-__all__ = ["TableCircuit"]
+__all__ = ["Row", "TableCircuit"]
 
 Pairs = dict[tuple[int, int], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """The file that a writer (from 1; 0: initial, number ``serial``) puts into a partition."""
+class Row:
+    """The rows that a writer (from 1; 0: initial, file number ``serial``) puts into a partition; also
+    the file that it writes there.
+    """
 
     writer: int
     partition: int
@@ -70,17 +72,17 @@ class TableCircuit:
             for earlier, later in pairwise(sees):
                 gates.add(earlier, -later)
             self.sees.append(sees)
-        self.files = [_File(0, p, k) for k, p in enumerate(live)]
-        self.files += [_File(w, p) for w in range(1, writers + 1) for p in self.partitions]
-        self.adds: dict[_File, int] = {f: gates.true for f in self.files if not f.writer}
-        self.removes: list[dict[_File, int]] = []
-        self.there: list[dict[_File, int]] = []
-        self.recorded_files: list[dict[_File, int]] = []
-        self.versions: dict[_File, dict[tuple[_File, int], int]] = {
+        self.files = [Row(0, p, k) for k, p in enumerate(live)]
+        self.files += [Row(w, p) for w in range(1, writers + 1) for p in self.partitions]
+        self.adds: dict[Row, int] = {f: gates.true for f in self.files if not f.writer}
+        self.removes: list[dict[Row, int]] = []
+        self.there: list[dict[Row, int]] = []
+        self.recorded_files: list[dict[Row, int]] = []
+        self.versions: dict[Row, dict[tuple[Row, int], int]] = {
             f: {(f, 0): gates.true} for f in self.files if not f.writer
         }
-        self.wrote: list[dict[_File, int]] = []
-        self._items: list[dict[_File, int]] = []
+        self.wrote: list[dict[Row, int]] = []
+        self._items: list[dict[Row, int]] = []
         for j in range(self.size):
             self._transaction(j)
         if skip_noops:
@@ -99,9 +101,9 @@ class TableCircuit:
         gates = self.gates
         there = {f: self._there(f, j) for f in self.files if f.writer <= min(j, self.writers)}
         self.there.append(there)
-        removes: dict[_File, int] = {}
-        recorded: dict[_File, int] = {}
-        items: dict[_File, int] = {}
+        removes: dict[Row, int] = {}
+        recorded: dict[Row, int] = {}
+        items: dict[Row, int] = {}
         for p in self.partitions:
             here = [f for f in there if f.partition == p and there[f] != gates.false]
             several = gates.disj(
@@ -111,13 +113,13 @@ class TableCircuit:
             replaces = self.chosen(j, lambda o: p in o.kills or p in o.updates)  # noqa: B023
             files = self.chosen(j, lambda o: p in o.files)  # noqa: B023
             may_files = self.chosen(j, lambda o: p in o.may_files)  # noqa: B023
-            reads = self.chosen(j, lambda o: p in o.reads)  # noqa: B023
-            may_read = self.chosen(j, lambda o: p in o.may_read)  # noqa: B023
+            reads = self.chosen(j, lambda o: o.reads(p))  # noqa: B023
+            may_read = self.chosen(j, lambda o: o.may_read(p))  # noqa: B023
             for f in here:
                 removes[f] = gates.both(there[f], gates.disj([replaces, compacts]))
-                sees_it = self._maybe(may_files)
+                sees_it = self.maybe(may_files)
                 recorded[f] = gates.both(there[f], gates.disj([files, sees_it, compacts]))
-                matched = self._maybe(may_read)
+                matched = self.maybe(may_read)
                 items[f] = gates.both(there[f], gates.disj([reads, matched]))
                 gates.add(-matched, -there[f], -may_files, recorded[f])
         self.removes.append(removes)
@@ -128,7 +130,7 @@ class TableCircuit:
         else:
             self.wrote.append({})
 
-    def _there(self, f: _File, j: int) -> int:
+    def _there(self, f: Row, j: int) -> int:
         """The file is in the snapshot of j."""
         if f.writer > len(self.sees[j]):
             return self.gates.false
@@ -141,7 +143,7 @@ class TableCircuit:
         made = self.gates.both(self.adds[f], sees[f.writer - 1] if f.writer else self.gates.true)
         return self.gates.conj([made, *(-g for g in gone)])
 
-    def _maybe(self, possible: int) -> int:
+    def maybe(self, possible: int) -> int:
         """A literal that is free if the other holds, else false."""
         if possible == self.gates.false:
             return self.gates.false
@@ -151,15 +153,15 @@ class TableCircuit:
 
     def _write(self, j: int) -> None:
         gates, there = self.gates, self.there[j]
-        wrote: dict[_File, int] = defaultdict(lambda: gates.false)
+        wrote: dict[Row, int] = defaultdict(lambda: gates.false)
         for p in self.partitions:
-            new = _File(j + 1, p)
+            new = Row(j + 1, p)
             updates = self.chosen(j, lambda o: p in o.updates)  # noqa: B023
             touches = self.chosen(j, lambda o: p in o.updates or p in o.kills)  # noqa: B023
             compacts = self.chosen(j, lambda o: p in o.compacts)  # noqa: B023
             inserts = self._inserts(j, p)
             gone = [f for f in self.files if f.partition == p and f in self.removes[j]]
-            carried: dict[tuple[_File, int], list[int]] = defaultdict(list)
+            carried: dict[tuple[Row, int], list[int]] = defaultdict(list)
             for f in gone:
                 for (row, version), has in self.versions[f].items():
                     moved = gates.both(self.removes[j][f], has)
@@ -199,7 +201,7 @@ class TableCircuit:
 
     def _actions(self, j: int) -> list[int]:
         """The files that a commit adds and removes."""
-        return [*self.removes[j].values(), *(self.adds[_File(j + 1, p)] for p in self.partitions)]
+        return [*self.removes[j].values(), *(self.adds[Row(j + 1, p)] for p in self.partitions)]
 
     # The frame
 
@@ -240,7 +242,8 @@ class TableCircuit:
                 rows[i][j] = value
         return rows
 
-    def _sees(self, i: int, j: int) -> int:
+    def seen(self, i: int, j: int) -> int:
+        """Transaction j sees what writer i (from 0) committed."""
         return self.sees[j][i] if i < len(self.sees[j]) else self.gates.false
 
     def _orders(self, relations: dict[str, Matrix[int]]) -> None:
@@ -249,10 +252,10 @@ class TableCircuit:
         unseen: Pairs = {}
         for i in range(self.writers):
             for j in range(self.size):
-                vis[i, j] = [self._sees(i, j)]
+                vis[i, j] = [self.seen(i, j)]
                 if i < j < self.writers:
                     log[i, j] = [self.gates.true]
-                    unseen[i, j] = [-self._sees(i, j)]
+                    unseen[i, j] = [-self.seen(i, j)]
         relations["log"] = self._matrix(log)
         relations["vis"] = self._matrix(vis)
         relations["unseen"] = self._matrix(unseen)
@@ -268,7 +271,7 @@ class TableCircuit:
                     continue
                 adds[i, j] = [
                     gates.both(
-                        self.adds[_File(i + 1, p)],
+                        self.adds[Row(i + 1, p)],
                         self.chosen(j, lambda o: p in o.recorded),  # noqa: B023
                     )
                     for p in self.partitions
@@ -299,7 +302,7 @@ class TableCircuit:
             self._matches_of(row, wr, rw)
         relations["ww"], relations["wr"], relations["rw"] = map(self._matrix, (ww, wr, rw))
 
-    def _items_of(self, row: _File, ww: Pairs, wr: Pairs, rw: Pairs) -> None:
+    def _items_of(self, row: Row, ww: Pairs, wr: Pairs, rw: Pairs) -> None:
         gates = self.gates
         wrote = [self.wrote[k].get(row, gates.false) for k in range(self.writers)]
         following: dict[tuple[int, int], int] = {}
@@ -324,7 +327,7 @@ class TableCircuit:
                 for m in range(version, self.writers):
                     rw[j, m].append(gates.both(seen, following[version, m]))
 
-    def _matches_of(self, row: _File, wr: Pairs, rw: Pairs) -> None:
+    def _matches_of(self, row: Row, wr: Pairs, rw: Pairs) -> None:
         gates = self.gates
         p = row.partition
         alive = gates.false if row.writer else gates.true
@@ -333,19 +336,17 @@ class TableCircuit:
             wrote = self.wrote[k].get(row, gates.false)
             if wrote == gates.false:
                 continue
-            kills = self.chosen(k, lambda o: p in o.kills)
-            inserts = gates.true if row.writer == k + 1 else gates.false
-            lives = gates.both(wrote, gates.disj([inserts, -kills]))
+            lives = gates.both(wrote, self.lives(k, row))
             after = gates.disj([lives, gates.both(-wrote, alive)])
             change = gates.disj([gates.both(after, -alive), gates.both(-after, alive)])
             alive = after
             for j in range(self.size):
-                sees = self._sees(k, j)
+                sees = self.seen(k, j)
                 if j == k:
                     appeared[j] = gates.disj([appeared[j], lives])
                     continue
-                reads = gates.both(change, self.chosen(j, lambda o: p in o.reads))
-                may = self._maybe(gates.both(self.chosen(j, lambda o: p in o.may_read), wrote))
+                reads = gates.both(change, self.chosen(j, lambda o: o.reads(p)))
+                may = self.maybe(gates.both(self.chosen(j, lambda o: o.may_read(p)), wrote))
                 # who takes out a row takes out a match only if the row matched before
                 gates.add(-may, sees, lives, appeared[j], self._matched(j, row))
                 appeared[j] = gates.disj([appeared[j], gates.both(lives, -sees)])
@@ -353,7 +354,13 @@ class TableCircuit:
                 wr[k, j].append(gates.both(meets, sees))
                 rw[j, k].append(gates.both(meets, -sees))
 
-    def _matched(self, j: int, row: _File) -> int:
+    def lives(self, k: int, row: Row) -> int:
+        """If writer k (from 0) wrote the row, it is there afterwards."""
+        if row.writer == k + 1:
+            return self.gates.true
+        return -self.chosen(k, lambda o: row.partition in o.kills)
+
+    def _matched(self, j: int, row: Row) -> int:
         """Transaction j read some version of the row."""
         return self.gates.disj(
             self.gates.both(matched, has)

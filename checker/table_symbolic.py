@@ -16,6 +16,7 @@ from isolitmus.checker.outline import Unfit, outline, partitions
 from isolitmus.checker.solver import Solver
 from isolitmus.checker.symbolic import admit, forbid
 from isolitmus.checker.table_circuit import TableCircuit
+from isolitmus.checker.table_reads import with_reads
 from isolitmus.checker.universe import candidate
 from isolitmus.model.reads import needs_reads
 
@@ -36,18 +37,15 @@ Choice = tuple[int, int]
 """A statement (or reader) of the scope by its number, and the version that it reads."""
 
 
-def unfit(scope: Scope, *specs: Spec) -> str | None:
-    """Why the solver cannot search this scope for these specs exactly; None if it can.
+def unfit(scope: Scope) -> str | None:
+    """Why the solver cannot search this scope exactly; None if it can.
 
-    >>> from isolitmus.specs import scope, spec
-    >>> unfit(scope("table"), spec("log-serializable")) is None
+    >>> from isolitmus.specs import scope
+    >>> unfit(scope("table")) is None
     True
     """
     if len(scope.tables) != 1:
         return "the universe has several tables"
-    for spec in specs:
-        if needs_reads(spec):
-            return f"{spec.name} looks at reads one by one"
     try:
         for init in scope.inits:
             circuit(Gates(), scope, init, 1, 0)
@@ -112,9 +110,9 @@ class _Space:
         self.scope, self.init, self.writers = scope, init, writers
         self.gates = Gates()
         self.circuit = circuit(self.gates, scope, init, writers, readers)
-        frames = self.circuit.frames(a.needs | b.needs)
-        admit(self.gates, frames, a)
-        forbid(self.gates, frames, b)
+        plain = self.circuit.frames(a.needs | b.needs)
+        for spec, say in ((a, admit), (b, forbid)):
+            say(self.gates, with_reads(self.circuit, plain) if needs_reads(spec) else plain, spec)
         self.options = [self._options(j) for j in range(writers + readers)]
         for j in range(writers, writers + readers - 1):
             self._ascending(self.options[j], self.options[j + 1])

@@ -15,6 +15,7 @@ from isolitmus.checker.histories import check_history
 from isolitmus.checker.matrix import BitSlices, Matrices, holds
 from isolitmus.checker.solver import Solver
 from isolitmus.checker.symbolic import admit, forbid
+from isolitmus.checker.table_reads import with_reads
 from isolitmus.checker.table_symbolic import circuit, unfit
 from isolitmus.checker.universe import candidates
 from isolitmus.model.frame import Frame
@@ -233,8 +234,6 @@ def test_writers_alone_allow_the_read_only_anomaly():
 
 # The table universe
 
-PARTITIONED = [name for name in SHIPPED if not needs_reads(spec(name))]
-
 
 @pytest.mark.slow
 def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
@@ -243,13 +242,17 @@ def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
     first = {}
     for n in (2, 3):
         for candidate in candidates(table, n, lambda _: True):
-            admitted = {name: admission_of(name)(candidate.frame) for name in PARTITIONED}
-            for a in PARTITIONED:
-                for b in PARTITIONED if admitted[a] else ():
+            plain, wide = candidate.frame, frame(candidate.events, reasons=False, reads=True)
+            admitted = {
+                name: admission_of(name)(wide if needs_reads(spec(name)) else plain)
+                for name in SHIPPED
+            }
+            for a in SHIPPED:
+                for b in SHIPPED if admitted[a] else ():
                     if not admitted[b]:
                         first.setdefault((a, b), candidate.litmus(f"{a}-not-{b}", "", ""))
-    for a in PARTITIONED:
-        for b in PARTITIONED:
+    for a in SHIPPED:
+        for b in SHIPPED:
             answer = separate(spec(a), spec(b), table, by="symbolic", transactions=(2, 3))
             expected = first.get((a, b))
             assert answer.found == (expected is not None), (a, b)
@@ -268,18 +271,52 @@ def admission_of(name):
 @pytest.mark.parametrize("shape", [(2, 0), (2, 1)], ids=str)
 def test_the_circuit_has_every_frame_that_execution_gives(shape):
     table = scope("table")
-    everything = frozenset().union(*(spec(name).needs for name in PARTITIONED))
+    everything = frozenset().union(*(spec(name).needs for name in SHIPPED))
     gates = Gates()
     made = circuit(gates, table, table.inits[0], *shape)
     symbolic = made.frames(everything)
+    wide = with_reads(made, symbolic)
     solver = Solver(gates)
     count = 0
     for candidate in candidates(table, sum(shape), lambda _: True):
         if candidate.writers != shape[0]:
             continue
         count += 1
-        assert solver.check([*chosen(made, table, candidate), *equal(symbolic, candidate.frame)])
+        concrete = looks(frame(candidate.events, reasons=False, reads=True))
+        assert solver.check(
+            [
+                *chosen(made, table, candidate),
+                *equal(symbolic, candidate.frame),
+                *(found(gates, wide, made.size, look) for look in concrete),
+            ]
+        )
     assert count > 150
+
+
+def looks(some):
+    """What the reads of a frame are, whatever their names: reader, source, rivals."""
+    pairs = {name: some.relations[name].pairs() for name in ("in", "rf", "rival")}
+    return {
+        (j, s, tuple(sorted(u for u, r in pairs["rival"] if r == read)))
+        for read, j in pairs["in"]
+        for s, r in pairs["rf"]
+        if r == read
+    }
+
+
+def found(gates, symbolic, size, look):
+    """A literal that says of a symbolic frame that it has such a read."""
+    reader, source, rivals = look
+    rf, inside, rival = (symbolic.relations[name] for name in ("rf", "in", "rival"))
+    every = range(size + 1)
+    return gates.disj(
+        gates.conj([
+            inside[node].get(reader, -1),
+            rf[source].get(node, -1),
+            *((1 if u in rivals else -1) * rival[u].get(node, -1) for u in every),
+        ])
+        for node in range(size + 1, len(symbolic.exists))
+    )  # fmt: skip
 
 
 def chosen(made, table, candidate):

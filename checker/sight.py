@@ -15,7 +15,7 @@ from isolitmus.model.spec import Fold, Name
 from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
@@ -53,7 +53,7 @@ def look(test: Litmus | HistoryTest, spec: Spec | None = None) -> Sight:
     """The frame of a schedule in which every commit goes through, or of an abstract history.
 
     With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
-    axiom uses has no value where the frame lacks its names; an axiom's lack is a SpecError.
+    axiom uses is left out where the frame lacks its names; what an axiom lacks is a SpecError.
 
     >>> from isolitmus.specs import level, litmus
     >>> seen = look(litmus("history-write-skew"), level("update-serializable"))
@@ -75,15 +75,18 @@ def look(test: Litmus | HistoryTest, spec: Spec | None = None) -> Sight:
     lacking = missing(frame, spec)
     if lacking:
         raise SpecError(f"{spec.name} needs {', '.join(lacking)}, which {test.name} does not have")
+    lets = {name: names_in([Name(name)], spec.definitions) for name in spec.definitions}
+    lets = {name: names for name, names in lets.items() if names <= set(frame.names())}
+    used = spec.needs.union(*lets.values())
     seen = replace(
         frame,
-        relations={name: r for name, r in frame.relations.items() if name in spec.needs},
-        sets={name: members for name, members in frame.sets.items() if name in spec.needs},
+        relations={name: r for name, r in frame.relations.items() if name in used},
+        sets={name: members for name, members in frame.sets.items() if name in used},
     )
-    return Sight(seen, tuple(_values(frame, spec)), failed, unknown)
+    return Sight(seen, tuple(_values(seen, spec, lets)), failed, unknown)
 
 
-def _values(frame: Frame, spec: Spec) -> Iterator[Value]:
+def _values(frame: Frame, spec: Spec, lets: Iterable[str]) -> Iterator[Value]:
     fold = Fold(BitsetAlgebra(frame), spec.definitions)
 
     def items(expr: Expr) -> tuple[tuple[str, ...], ...]:
@@ -92,10 +95,8 @@ def _values(frame: Frame, spec: Spec) -> Iterator[Value]:
         pairs = fold.relation(expr).pairs()
         return tuple((frame.nodes[i], frame.nodes[j]) for i, j in pairs)
 
-    known = set(frame.names())
-    for name in spec.definitions:
-        if names_in([Name(name)], spec.definitions) <= known:
-            yield Value("let", name, items(Name(name)))
+    for name in lets:
+        yield Value("let", name, items(Name(name)))
     for axiom in spec.axioms:
         yield Value(axiom.test, axiom.name, items(axiom.expr))
     for label in spec.labels:

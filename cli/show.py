@@ -67,7 +67,9 @@ def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
     if as_json:
         print_json([entry.to_json() for entry in entries])
     elif full:
-        for entry in entries:
+        for k, entry in enumerate(entries):
+            if k:
+                say()
             _print(entry)
     else:
         _print_list(entries)
@@ -148,10 +150,9 @@ def _print(entry: _Entry) -> None:
     if entry.picture:
         say()
         say(entry.picture)
-    say()
     if entry.sight is None or not entry.sight.values:
-        say(entry.text.rstrip())
         say()
+        say(entry.text.rstrip())
     if entry.sight is not None:
         _print_frame(entry.sight)
 
@@ -159,11 +160,11 @@ def _print(entry: _Entry) -> None:
 def _print_frame(sight: Sight) -> None:
     failed = [f"without {', '.join(sight.failed)}, which failed"] if sight.failed else []
     supposed = [*failed, *(f"{clause}: one case is shown" for clause in sight.unknown)]
+    say()
     say(f"Its frame ({'; '.join(supposed)}):" if supposed else "Its frame:")
     for line in frame_lines(sight.frame):
         say(f"  {line}".rstrip())
-    say()
-    for line in denotations(sight.values):
-        say(f"  {line}")
     if sight.values:
         say()
+        for line in denotations(sight.values):
+            say(f"  {line}")

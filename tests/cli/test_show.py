@@ -44,7 +44,6 @@ def test_a_test_in_full_ends_with_its_frame(call):
   vis               txn2 → reader  reader read version 1
   unseen            txn2 → txn1    txn1 read version 0, before txn2 became version 1
   adds-meets-reads  txn2 → txn1    txn2 added a file to partition part=0 of t, where txn1 read t WHERE part = 0
-
 """
     )
 
@@ -69,7 +68,6 @@ Its frame:
   empty no-aborted-read          nothing
   acyclic order-of-writers       T1 → T2, T2 → T1
   irreflexive each-reader-alone  nothing
-
 """
     )
 

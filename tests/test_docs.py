@@ -1,0 +1,225 @@
+"""README and docs are true: their commands are run and compared, their files and examples are read.
+
+A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
+that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
+``cat``, ``toml`` or ``python`` block is the file whose name stands last in the text above it, or, if
+it has no name there and is Python, an example that runs. Times do not count, nor how often a solver
+proposed; a line with nothing but ``…`` stands for any lines.
+"""
+
+import difflib
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from isolitmus.checker.histories import check_history
+from isolitmus.cli.main import main
+from isolitmus.model.history import History
+from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp
+from isolitmus.specs import spec
+from isolitmus.specs.catalogue import levels
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py)`")
+KINDS = {"console", "cat", "toml", "python", "sh", "text"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: where it stands, what it holds, and the files that the page showed before."""
+
+    page: Path
+    line: int
+    kind: str
+    marks: tuple[str, ...]
+    text: str
+    file: str | None
+    files: dict[str, str]
+
+    def __str__(self):
+        first = self.text.partition("\n")[0].removeprefix("$ ")
+        return f"{self.page.name}:{self.line}: {first}"
+
+
+def blocks(page):
+    text = page.read_text("utf-8")
+    files: dict[str, str] = {}
+    end = 0
+    for match in FENCE.finditer(text):
+        kind, marks, inside = match.groups()
+        ending = "py" if kind == "python" else kind
+        above = FILE.findall(text[end : match.start()])
+        file = next((f"{name}.{of}" for name, of in reversed(above) if of == ending), None)
+        line = text.count("\n", 0, match.start()) + 1
+        yield Block(page, line, kind, tuple(marks.split()), inside, file, dict(files))
+        if file is not None:
+            files[file] = inside
+        end = match.end()
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+
+
+def of_kind(*kinds):
+    return [
+        pytest.param(block, id=str(block), marks=[getattr(pytest.mark, m) for m in block.marks])
+        for block in BLOCKS
+        if block.kind in kinds
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to be in, and a function that puts a block's files there."""
+    monkeypatch.chdir(tmp_path)
+
+    def fill(block):
+        for name, text in block.files.items():
+            (tmp_path / name).write_text(text, "utf-8")
+
+    return fill
+
+
+def session(text):
+    """The commands of a console block, each with the output below it."""
+    return re.findall(r"^\$ ([^\n]*)\n((?:(?!\$ )[^\n]*\n)*)", text, re.MULTILINE)
+
+
+def without_chance(text):
+    text = re.sub(r"\d+\.\d s\b", "… s", text)
+    return re.sub(r"\b\d+ proposals? of the solver", "… proposals of the solver", text)
+
+
+def assert_same(expected, seen, where):
+    expected, seen = without_chance(expected), without_chance(seen)
+    lines = (
+        r"(?:.*\n)*" if line == "…\n" else re.escape(line) for line in expected.splitlines(True)
+    )
+    if not re.fullmatch("".join(lines), seen):
+        diff = difflib.unified_diff(
+            expected.splitlines(), seen.splitlines(), str(where), "what one sees", lineterm=""
+        )
+        pytest.fail("\n".join(diff), pytrace=False)
+
+
+@pytest.mark.parametrize("block", of_kind("console"))
+def test_what_a_page_shows_is_what_one_sees(block, folder, monkeypatch, capsys):
+    folder(block)
+    commands = session(block.text)
+    assert "".join(f"$ {command}\n{output}" for command, output in commands) == block.text
+    for command, output in commands:
+        program, *words = shlex.split(command)
+        if program == "cat":
+            seen = "".join(Path(word).read_text("utf-8") for word in words)
+        elif "spark" in block.marks:  # this process may have a Spark session already
+            done = subprocess.run(
+                [Path(sys.executable).with_name(program), *words],
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            seen = done.stdout + done.stderr
+        else:
+            assert program == "isolitmus"
+            monkeypatch.setattr(sys, "argv", [program, *words])
+            with pytest.raises(SystemExit):
+                main()
+            seen = "".join(capsys.readouterr())
+        assert_same(output, seen, f"{block.page.name}:{block.line}")
+
+
+@pytest.mark.parametrize("block", of_kind("python"))
+def test_what_a_page_says_in_python_runs(block, folder):
+    folder(block)
+    if ">>>" in block.text:
+        test = doctest.DocTestParser().get_doctest(
+            block.text, {}, block.page.name, str(block.page), block.line
+        )
+        report = []
+        assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)
+    else:
+        exec(compile(block.text, f"{block.page}:{block.line}", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_and_every_file_is_used(page):
+    mine = [block for block in BLOCKS if block.page == page]
+    for block in mine:
+        assert block.kind in KINDS, f"{block}: no language that is run or known to be none"
+        assert block.file or block.kind not in ("cat", "toml"), f"{block}: which file is it?"
+        later = [b.text for b in mine if b.line > block.line]
+        assert not block.file or any(block.file in text for text in later), f"{block}: unused"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text("utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        to = (page.parent / path).resolve() if path else page
+        assert to.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", to.read_text("utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
+            assert anchor in anchors, target
+
+
+def test_the_readme_shows_the_commands():
+    shown = [
+        b.text.split()[2] for b in BLOCKS if b.page.name == "README.md" and b.kind == "console"
+    ]
+    assert {"demo", "separate", "check", "run"} <= set(shown)
+
+
+def test_the_page_on_specs_shows_all_of_the_language(tmp_path, monkeypatch):
+    page = [block for block in BLOCKS if block.page.name == "writing-a-spec.md"]
+    monkeypatch.chdir(tmp_path)
+    operators, tests, statements = set(), set(), set()
+    for block in page:
+        if block.kind != "cat":
+            continue
+        Path(block.file).write_text(block.text, "utf-8")
+        if "broken" in block.marks:
+            continue
+        read = spec(block.file)
+        tests |= {axiom.test for axiom in read.axioms}
+        statements |= set(re.findall(r"^(let|include|with|show)\b", block.text, re.MULTILINE))
+        todo = [*(axiom.expr for axiom in read.axioms), *read.definitions.values()]
+        todo += [label.expr for label in read.labels]
+        while todo:
+            part = todo.pop()
+            operators.add("[]" if isinstance(part, Bracket) else getattr(part, "op", None))
+            todo += [
+                getattr(part, side) for side in ("left", "right", "operand") if hasattr(part, side)
+            ]
+    assert operators - {None} == {*get_args(BinaryOp), *get_args(UnaryOp), "[]"}
+    assert tests == {"acyclic", "irreflexive", "empty"}
+    assert statements == {"let", "include", "with", "show"}
+
+
+ANOMALY = re.compile(r"^\| ([\w -]+) \| `([^`]+)` \| `([\w-]+)` \| `([\w-]+)` \|$", re.MULTILINE)
+ANOMALIES = ANOMALY.findall(PAGES[0].read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("history", "admits", "forbids"),
+    [pytest.param(*rest, id=f"{name}: {rest[1]}") for name, *rest in ANOMALIES],
+)
+def test_an_anomaly_of_the_readme_separates_its_levels(history, admits, forbids):
+    parsed = History.parse(history)
+    assert str(check_history(parsed, spec(admits))) == "allowed"
+    assert str(check_history(parsed, spec(forbids))) == "forbidden"
+
+
+def test_the_readme_names_an_anomaly_for_every_level_but_the_strongest():
+    named = {level for _, _, *pair in ANOMALIES for level in pair}
+    assert set(levels()) - {"log-serializable"} <= named

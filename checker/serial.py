@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Disagreement", "Executor", "ModelExecutor", "Serial", "explain_serially", "unexplained"]
 
 
+MOST_WRITERS = 8
+"""So many writers have 40,320 serial orders; with one more a search of all of them takes minutes."""
+
+
 class Disagreement(IsolitmusError):
     """Two things that must agree do not: a defect to be explained."""
 
@@ -81,9 +85,16 @@ def writers(run: Run) -> tuple[str, ...]:
 
 
 def explain_serially(litmus: Litmus, run: Run) -> Serial:
-    """The serial explanation of a run, by both executors; Disagreement if they differ."""
+    """The serial explanation of a run, by both executors; Disagreement if they differ, IsolitmusError
+    if it has more than MOST_WRITERS writers.
+    """
     from isolitmus.checker.duck import DuckExecutor
 
+    if len(writers(run)) > MOST_WRITERS:
+        raise IsolitmusError(
+            f"{litmus.name}: {len(writers(run))} transactions write; the serial orders of at most"
+            f" {MOST_WRITERS} are tried"
+        )
     own = _explain(ModelExecutor(litmus), run)
     theirs = _explain(DuckExecutor(litmus), run)
     if own != theirs:

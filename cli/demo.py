@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.specs import protocol, scope, spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from isolitmus.checker.separation import Separation
@@ -72,6 +72,8 @@ UNIVERSE = "table"
 
 def demo(out: Path, *, spark: bool, as_json: bool) -> int:
     """Find, explain, replay, compare, report; exit status 1 if predicted and observed differ."""
+    with _writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     found = [_ask(question, quiet=as_json) for question in QUESTIONS]
     with ExitStack() as stack:
         model = stack.enter_context(open_engine("model"))
@@ -93,14 +95,11 @@ def demo(out: Path, *, spark: bool, as_json: bool) -> int:
     differing = sum(bool(r.differences) for r in runs)
     headline = _headline(len(runs), differing, spark=spark)
     path = out / "report.html"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
+    with _writing(out):
         path.write_text(report(findings, headline), "utf-8")
         for answer in found:
             if answer.litmus is not None:
                 (out / f"{answer.litmus.name}.toml").write_text(answer.litmus.text, "utf-8")
-    except OSError as error:
-        raise IsolitmusError(f"cannot write the report into {out}: {error.strerror}") from None
     if as_json:
         print_json(
             {
@@ -113,6 +112,14 @@ def demo(out: Path, *, spark: bool, as_json: bool) -> int:
         say(headline)
         say(f"Report: {path}")
     return 1 if differing or not all(answer.found for answer in found) else 0
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise IsolitmusError(f"cannot write the report into {out}: {error.strerror}") from None
 
 
 def _ask(question: Question, *, quiet: bool) -> Separation:

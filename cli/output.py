@@ -37,6 +37,11 @@ def named(option: str, names: str) -> list[str]:
     return found
 
 
+def warn(text: str) -> None:
+    """A line on standard error, for what is no result."""
+    sys.stderr.write(f"isolitmus: {text}\n")
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
     """A line of progress on standard error while the block lasts, on a terminal only; the block is

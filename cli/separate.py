@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.draw import timeline
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.words import because, serial_words
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import scope, spec
@@ -47,6 +48,10 @@ def separate(
     specs = spec(a), spec(b)
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     way = _way(by)
+    if seconds is not None and not 0 <= seconds < inf:
+        raise IsolitmusError(f"--time is {seconds:g}; a number of seconds from 0 is wanted")
+    if save is not None and not save.parent.is_dir():
+        raise IsolitmusError(f"cannot write {save}: there is no folder {save.parent}")
     sizes = None if transactions is None else _sizes(transactions)
     answers = []
     for first, second in [specs, specs[::-1]] if both else [specs]:
@@ -64,8 +69,6 @@ def separate(
                 )
             )
     relation = _relation(answers) if both else None
-    if save is not None:
-        _save(answers[0], save)
     if as_json:
         documents = [answer.to_json() for answer in answers]
         if both:
@@ -77,6 +80,8 @@ def separate(
         if relation is not None:
             say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}, within that bound.")
         say("Assumed: " + "; ".join(answers[0].assumptions) + ".")
+    if save is not None:
+        _save(answers[0], save)
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
@@ -86,7 +91,7 @@ def _way(by: str | None) -> By | None:
     ways: dict[str, By] = {"symbolic": "symbolic", "exhaustive": "exhaustive"}
     if by is None or by in ways:
         return ways.get(by or "")
-    raise IsolitmusError(f"--by is '{by}'; write symbolic or exhaustive{near(by, ways)}")
+    raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
 def _sizes(text: str) -> range:
@@ -120,7 +125,8 @@ def _relation(answers: list[Separation]) -> str:
 
 def _save(answer: Separation, path: Path) -> None:
     if answer.litmus is None:
-        raise IsolitmusError(f"nothing was found, so there is nothing to save in {path}")
+        warn(f"nothing was found, so {path} was not written")
+        return
     try:
         path.write_text(answer.litmus.text, "utf-8")
     except OSError as error:

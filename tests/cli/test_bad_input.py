@@ -252,7 +252,7 @@ def test_a_report_that_cannot_be_written(call, out, problem):
 def test_an_answer_that_cannot_be_saved(call):
     status, _, err = call(*SEPARATE, "--save", "gone/found.toml")
     assert status == 2
-    assert err == "isolitmus: cannot write gone/found.toml: No such file or directory\n"
+    assert err == "isolitmus: cannot write gone/found.toml: there is no folder gone\n"
 
 
 # Specs: what a text can have wrong is in tests/specs/test_cat.py

@@ -73,7 +73,10 @@ def test_separate_by_enumeration_says_the_same(call, universe):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--by", "symbolc"], "--by is 'symbolc'; write symbolic or exhaustive; did you mean 'symbolic'?"),
+        (["--by", "symbolc"], "--by is 'symbolc'; did you mean 'symbolic'?"),
+        (["--time", "nan"], "--time is nan; a number of seconds from 0 is wanted"),
+        (["--time", "-1"], "--time is -1; a number of seconds from 0 is wanted"),
+        (["--save", "no/such/folder.toml"], "cannot write no/such/folder.toml: there is no folder no/such"),
         (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which universe 'abstract' does not have; try --universe table"),
         (["--transactions", "13"], "13 transactions were asked for; 1 to 12 can be searched in universe 'abstract' (at most 3 keys)"),
         (["--transactions", "9", "--universe", "table"], "9 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
@@ -84,6 +87,28 @@ def test_what_cannot_be_asked_of_separate_is_one_sentence(call, words, message):
     status, out, err = call("separate", "snapshot-isolation", "serializable", *words)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_nothing_found_is_nothing_saved(call, tmp_path):
+    path = tmp_path / "none.toml"
+    status, out, err = call("separate", "serializable", "snapshot-isolation", "--save", path)
+    assert status == 0
+    assert out.startswith("None admitted by serializable, forbidden by snapshot-isolation")
+    assert err == f"isolitmus: nothing was found, so {path} was not written\n"
+    assert not path.exists()
+
+
+def test_nine_writers_have_too_many_serial_orders(call, tmp_path):
+    path = tmp_path / "nine.toml"
+    names = [f"w{k}" for k in range(9)]
+    lines = [f'{name} = "INSERT INTO t VALUES ({k})"' for k, name in enumerate(names)]
+    path.write_text(
+        f'title = "Nine"\nschedule = "{" ".join(names)}"\n[table]\ncolumns = "id INT"\n'
+        "[transactions]\n" + "\n".join(lines) + "\n[expect.delta-serializable]\n"
+    )
+    status, _, err = call("run", path)
+    assert status == 2
+    assert "9 transactions write; the serial orders of at most 8 are tried" in err
 
 
 def test_a_protocol_is_not_asked_of_abstract_histories(call):

@@ -1,6 +1,6 @@
 """Three readings and two searches check each other: graph, bits, circuit; solver and enumeration."""
 
-from itertools import permutations
+from itertools import islice, permutations
 
 import numpy as np
 import pytest
@@ -161,18 +161,21 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
     some = read(MINE[name], name) if name in MINE else spec(name)
     observed = abstract.observes_versions(some)
     judged = 0
-    for batch in abstract_exhaustive.batches(2, some, sessions=abstract.sessions_vary(some)):
+    every = abstract_exhaustive.batches(2, some, sessions=abstract.sessions_vary(some))
+    for batch in islice(every, 0, None, 3):
         admitted = batch.admits(some, observed=observed)
-        for h in np.flatnonzero(batch.valid)[:: 1 + batch.valid.size // 6]:
+        for h in np.flatnonzero(batch.valid)[:: 1 + batch.valid.size // 5]:
             for k in range(admitted.shape[1]):
                 history = batch.history(int(h) * batch.choices + k, observed=observed)
                 assert size(history)[0] == batch.size[0]
                 assert isinstance(check_history(history, some), Allowed) == admitted[h, k], history
                 judged += 1
-    assert judged > 100
+    assert judged > 60
 
 
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize(
+    "name", ["given", "readers", pytest.param("rc-po", marks=pytest.mark.slow)]
+)
 def test_solver_and_enumeration_agree_on_a_spec_of_mine(name):
     mine, theirs = read(MINE[name], name), spec("read-committed")
     for a, b in ((mine, theirs), (theirs, mine)):
@@ -268,7 +271,7 @@ def admission_of(name):
     return KNOWN.setdefault(name, admission(spec(name)))
 
 
-@pytest.mark.parametrize("shape", [(2, 0), (2, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 0), pytest.param((2, 1), marks=pytest.mark.slow)], ids=str)
 def test_the_circuit_has_every_frame_that_execution_gives(shape):
     table = scope("table")
     everything = frozenset().union(*(spec(name).needs for name in SHIPPED))

@@ -52,8 +52,8 @@ def with_row_reads(events: Sequence[Event], frame: Frame, *, reasons: bool = Tru
     builder = _Builder(events, frame, reasons)
     for k, look in enumerate(builder.looks, len(events) + 1):
         builder.connect(k, look)
-    for i in range(len(events)):
-        builder.add("so", len(events), i, f"{INIT} is what was there at the start")
+    for i, event in enumerate(events):
+        builder.add("so", len(events), i, f"{INIT} is what was there before {event.name}")
     return builder.frame()
 
 
@@ -146,8 +146,8 @@ class _Builder:
         if seen.after is not None:
             return f"{read}, with row {_show(seen.after)} of {self.name(seen)}"
         born = any(version.after is not None for version in look.versions[: look.seen])
-        gone = f", which {self.name(seen)} had taken out" if born else ""
-        return f"{read}, without row {_show(look.row)}{gone}"
+        end = f"which {self.name(seen)} had taken out" if born else f"as {INIT} left the table"
+        return f"{read}, without row {_show(look.row)}, {end}"
 
     def name(self, version: RowVersion) -> str:
         at_start = version.writer == len(self.events)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for tables, transactions, schedules and litmus tests.
+"""Hypothesis strategies for tables, transactions, schedules, litmus tests and abstract histories.
 
 Statements are drawn as SQL text of the modelled fragment over one table ``t (id INT, part INT, x
 INT)``, so that what a property test shrinks to is what a person can read, save and replay on Spark.
@@ -12,6 +12,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from isolitmus.model.errors import SqlError
+from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.schema import Column, Schema
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 
     from isolitmus.model.statement import Statement
 
-__all__ = ["litmus_tests", "predicates", "readable", "schedules", "tables", "transactions"]
+__all__ = [
+    "histories",
+    "litmus_tests",
+    "predicates",
+    "readable",
+    "schedules",
+    "tables",
+    "transactions",
+]
 
 COLUMNS = (Column("id", "INT"), Column("part", "INT"), Column("x", "INT"))
 NUMBERS = st.integers(0, 4)
@@ -176,3 +185,51 @@ def litmus_tests(
         named[f"t{k}"] = readable(sql, schemas)
     init = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
     return Litmus("drawn", "", "", schemas, init, named, draw(schedules(list(named))))
+
+
+@st.composite
+def histories(
+    draw: DrawFn,
+    *,
+    least: int = 1,
+    most: int = 4,
+    keys: str = "xy",
+    predicates: bool = False,
+    observed: bool = False,
+) -> History:
+    """A history of committed transactions, each with reads, then writes; with sessions or without.
+
+    ``predicates``: some read by predicate, and every match bit is stated; ``observed``: in some the
+    order of the versions was observed, of all objects or of some.
+    """
+    numbers = list(range(1, draw(st.integers(least, most)) + 1))
+    writes = {n: sorted(draw(st.sets(st.sampled_from(keys)))) for n in numbers}
+    versions = {key: [0, *(n for n in numbers if key in writes[n])] for key in keys}
+    matching = {
+        f"{key}{n}": draw(st.booleans()) for key in keys for n in versions[key] if predicates
+    }
+    table: dict[str, object] = {}
+    for n in numbers:
+        seen = {key: st.sampled_from([v for v in versions[key] if v != n]) for key in keys}
+        words = [
+            f"r({key}{draw(seen[key])})"
+            for key in draw(st.lists(st.sampled_from(keys), max_size=len(keys) + 1))
+        ]
+        if predicates and draw(st.booleans()):
+            there = {f"{key}{draw(seen[key])}": None for key in keys}
+            named = [[v for v in matching if v in there], [v for v in matching if v not in there]]
+            stars = [", ".join(v + "*" * matching[v] for v in some) for some in named]
+            at = draw(st.integers(0, len(words)))
+            words.insert(at, f"r(P: {' | '.join(text for text in stars if text)})")
+        table[f"T{n}"] = " ".join(words + [f"w({key}{n})" for key in writes[n]])
+    cut = draw(st.integers(0, len(numbers)))
+    order = draw(st.permutations(numbers))
+    sessions = [" ".join(f"T{n}" for n in part) for part in (order[:cut], order[cut:]) if part]
+    chains = [
+        " < ".join(f"{key}{n}" for n in draw(st.permutations(versions[key][1:])))
+        for key in keys
+        if observed and len(versions[key]) > 2 and draw(st.booleans())
+    ]
+    return History.from_table(
+        table | {"sessions": draw(st.sampled_from([[], sessions])), "order": chains}
+    )

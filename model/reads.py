@@ -65,7 +65,7 @@ def with_reads(completion: Completion, frame: Frame, *, reasons: bool = True) ->
         if read.reader in completion.committed:
             builder.connect(read)
     for number in sorted(completion.committed):
-        builder.add("so", INITIAL, number, "T0 is what was there before")
+        builder.add("so", INITIAL, number, f"T{INITIAL} is what was there before T{number}")
     return builder.frame()
 
 
@@ -134,8 +134,7 @@ class _Builder:
     def connect(self, read: _Read) -> None:
         reader, seen = read.reader, read.seen
         what = f"{read.predicate} with {seen}" if read.predicate else str(seen)
-        source = "was there before" if seen.writer == INITIAL else f"T{seen.writer} wrote"
-        why = f"T{reader} read {what}, which {source}"
+        why = f"T{reader} read {what}, which T{seen.writer} wrote"
         self.add("rf", seen.writer, read, why)
         self.add("in", read, reader, f"{read.words} is in T{reader}")
         if seen.writer == INITIAL:

@@ -1,14 +1,9 @@
-"""Levels on histories: the literature's examples, and two definitions that are not graphs."""
-
-from itertools import pairwise, permutations, product
+"""Levels on histories: the literature's examples, and what was not observed (laws: test_levels.py)."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from isolitmus.checker.histories import check_history
 from isolitmus.model.history import History
-from isolitmus.model.operations import ItemRead
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import level
@@ -110,112 +105,3 @@ def test_answers_that_are_no_verdicts():
     by_predicate = History.parse("w1(x1) w2(x2) r3(P: x1*)")
     dirty = read('"Mine" empty wr as x', "mine")
     assert check_history(by_predicate, dirty) == Needs(("version order",))
-
-
-@st.composite
-def item_histories(draw):
-    """Valid histories of item reads and writes, without observed orders, with sessions."""
-    count = draw(st.integers(1, 4))
-    numbers = range(1, count + 1)
-    writes = {n: draw(st.sets(st.sampled_from("xy"))) for n in numbers}
-    table = {}
-    for n in numbers:
-        reads = draw(st.sets(st.sampled_from("xy")))
-        words = []
-        for name in sorted(reads):
-            known = [0, *(m for m in numbers if m != n and name in writes[m])]
-            words.append(f"r({name}{draw(st.sampled_from(known))})")
-        table[f"T{n}"] = " ".join(words + [f"w({name}{n})" for name in sorted(writes[n])])
-    cut = draw(st.integers(0, count))
-    order = draw(st.permutations(list(numbers)))
-    sessions = [" ".join(f"T{n}" for n in part) for part in (order[:cut], order[cut:]) if part]
-    return History.from_table(table | {"sessions": draw(st.sampled_from([[], sessions]))})
-
-
-def reads_of(transaction):
-    return [op.version for op in transaction.operations if isinstance(op, ItemRead)]
-
-
-def last_writer(name, before):
-    return next((t.number for t in reversed(before) if any(v.object == name for v in t.writes)), 0)
-
-
-def in_session_order(history, order):
-    place = {t.number: k for k, t in enumerate(order)}
-    return all(place[a] < place[b] for s in history.sessions for a, b in pairwise(s))
-
-
-def some_serial_order(history):
-    """Every read returns the last version before it in one order of the transactions."""
-    return any(
-        in_session_order(history, order)
-        and all(
-            last_writer(v.object, order[:k]) == v.writer
-            for k, t in enumerate(order)
-            for v in reads_of(t)
-        )
-        for order in permutations(history.transactions)
-    )
-
-
-def some_snapshots(history):
-    """Cerone and Gotsman's abstract executions: prefix, no conflict, sessions, reads of a snapshot."""
-    writes = {t.number: {v.object for v in t.writes} for t in history.transactions}
-    for order in permutations(history.transactions):
-        for snapshots in product(*(range(k + 1) for k in range(len(order)))):
-            seen = {t.number: order[:s] for t, s in zip(order, snapshots, strict=True)}
-            missed = {
-                t.number: order[s:k] for k, (t, s) in enumerate(zip(order, snapshots, strict=True))
-            }
-            if (
-                in_session_order(history, order)
-                and all(
-                    a in {t.number for t in seen[b]}
-                    for s in history.sessions
-                    for a, b in pairwise(s)
-                )
-                and all(
-                    last_writer(v.object, seen[t.number]) == v.writer
-                    for t in order
-                    for v in reads_of(t)
-                )
-                and not any(
-                    writes[t.number] & writes[m.number] for t in order for m in missed[t.number]
-                )
-            ):
-                return True
-    return False
-
-
-@settings(max_examples=200)
-@given(item_histories())
-def test_serializable_is_the_existence_of_a_serial_order(history):
-    assert bool(check_history(history, level(SER))) == some_serial_order(history)
-
-
-@settings(max_examples=200)
-@given(item_histories())
-def test_snapshot_isolation_is_the_existence_of_snapshots(history):
-    assert bool(check_history(history, level(SI))) == some_snapshots(history)
-
-
-@given(item_histories())
-def test_the_lattice(history):
-    serializable, write, snapshot = (
-        bool(check_history(history, level(name))) for name in (SER, WRITE_SER, SI)
-    )
-    if serializable:
-        assert write
-        assert snapshot
-
-
-@given(item_histories())
-def test_a_witness_explains_every_read(history):
-    verdict = check_history(history, level(SER))
-    if isinstance(verdict, Allowed):
-        by_name = {t.name: t for t in history.transactions}
-        order = [by_name[name] for name in verdict.witness]
-        assert in_session_order(history, order)
-        for k, transaction in enumerate(order):
-            for version in reads_of(transaction):
-                assert last_writer(version.object, order[:k]) == version.writer

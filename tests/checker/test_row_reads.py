@@ -92,7 +92,7 @@ def test_a_cycle_by_way_of_a_read_says_why():
     ]
     assert violation.cycle[0].why == (
         "insert put in row (100, 0), and in the log insert is version 1, delete version 2, but"
-        " delete read t WHERE part = 0 at version 0, without row (100, 0)"
+        " delete read t WHERE part = 0 at version 0, without row (100, 0), as init left the table"
     )
 
 

@@ -43,11 +43,11 @@ def test_reasons():
         (k, FRACTURED.nodes[i], FRACTURED.nodes[j]): w for (k, i, j), w in FRACTURED.why.items()
     }
     assert found["rf", "T1", "T2 r(x1)"] == "T2 read x1, which T1 wrote"
-    assert found["rf", "T0", "T2 r(y0)"] == "T2 read y0, which was there before"
+    assert found["rf", "T0", "T2 r(y0)"] == "T2 read y0, which T0 wrote"
     assert found["po", "T2 r(x1)", "T2 r(y0)"] == "r(x1) comes before r(y0) in T2"
     assert found["in", "T2 r(x1)", "T2"] == "r(x1) is in T2"
     assert found["rival", "T1", "T2 r(y0)"] == "T1 wrote y1"
-    assert found["so", "T0", "T1"] == "T0 is what was there before"
+    assert found["so", "T0", "T1"] == "T0 is what was there before T1"
 
 
 def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():
@@ -58,7 +58,7 @@ def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():
     assert pairs(frame, "po") == [("T1 r(P: x0)", "T1 r(z0)"), ("T1 r(P: y0)", "T1 r(z0)")]
     why = "T3 wrote x3, which changes what matches P"
     assert frame.why["rival", 2, 4] == why
-    assert frame.why["rf", 3, 4] == "T1 read P with x0, which was there before"
+    assert frame.why["rf", 3, 4] == "T1 read P with x0, which T0 wrote"
 
 
 def test_who_reads_its_own_version_reads_nothing_from_outside():

@@ -68,6 +68,13 @@ def test_the_model_meets_the_expectations(name, who):
 
 
 @pytest.mark.parametrize("name", HISTORIES)
+def test_histories_expect_something_of_every_level_that_they_can_be_asked(name):
+    test = HISTORIES[name]
+    asked = {name for name in levels() if "log" not in level(name).needs}
+    assert sorted(test.holds + test.fails) == sorted(asked)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
 def test_histories_meet_their_expectations(name):
     test = HISTORIES[name]
     verdicts = {n: str(check_history(test.history, level(n))) for n in test.holds + test.fails}

@@ -4,7 +4,7 @@ Choices. How an unknown transaction ended is always ours to suppose. The version
 the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
 order". What is supposed is supposed in the history's favour: one completion that the spec admits is
 enough. When none is, the violation shown is one that every completion has, if there is one; else
-those of the first completion, in which the reasons say what was supposed.
+one of each of the first completions, with what it supposes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.admission import admission
 from isolitmus.checker.graph import judge, missing
 from isolitmus.checker.monotone import increasing
-from isolitmus.model.completion import completions
+from isolitmus.model.completion import DOUBT, completions
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
 if TYPE_CHECKING:
+    from isolitmus.model.completion import Completion
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
-    from isolitmus.model.verdict import Verdict
+    from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["check_history"]
+
+SHOWN = 3
+"""The most completions of which a violation is shown."""
 
 
 def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verdict:
@@ -68,7 +72,20 @@ def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verd
         forced = judge(replace(common, why=shown.why), spec)
         if isinstance(forced, Forbidden):
             return forced
-    return judge(shown, spec)
+    if not tried:
+        return judge(shown, spec)
+    some = islice(completions(history, orders=orders), SHOWN)
+    violations = tuple(_supposing(completion, spec, reads=reads) for completion in some)
+    return Forbidden(violations, tried + 1 - len(violations))
+
+
+def _supposing(completion: Completion, spec: Spec, *, reads: bool) -> Violation:
+    """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
+    verdict = judge(completion.frame(reads=reads), spec)
+    assert isinstance(verdict, Forbidden)
+    violation = verdict.violations[0]
+    cycle = tuple(replace(edge, why=edge.why.replace(DOUBT, "")) for edge in violation.cycle)
+    return replace(violation, cycle=cycle, supposing=completion.supposing())
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:

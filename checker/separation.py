@@ -114,6 +114,7 @@ def violation_json(violation: Violation) -> dict[str, object]:
     """A violation as interface.md has it."""
     return {
         "axiom": violation.axiom,
+        "supposing": list(violation.supposing),
         "cycle": [
             {"from": e.source, "to": e.target, "kind": e.kind, "why": e.why}
             for e in violation.cycle

@@ -87,11 +87,15 @@ def member(node: str, name: str, *, inside: bool) -> str:
 def explain(verdict: Verdict, spec: Spec) -> list[str]:
     """What a spec says, and why, in lines for a person."""
     match verdict:
-        case Forbidden(violations):
+        case Forbidden(violations, others):
             lines = []
             for violation in violations:
-                lines.append(f"{spec.title} forbids it ({violation.axiom}):")
+                given = f" if {' and '.join(violation.supposing)}" if violation.supposing else ""
+                lines.append(f"{spec.title} forbids it{given} ({violation.axiom}):")
                 lines += [f"  {line}" for line in because(violation)]
+            if others:
+                ways = "in the other way" if others == 1 else f"in all {others} other ways"
+                lines.append(f"{spec.title} forbids it {ways} in which it may have been, too.")
             return lines
         case Allowed(witness):
             order = f", for example in the order {' '.join(witness)}" if witness else ""

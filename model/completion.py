@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.operations import Status, Transaction
 
-__all__ = ["RELATIONS", "Completion", "completions", "unordered"]
+__all__ = ["DOUBT", "RELATIONS", "Completion", "completions", "unordered"]
 
 RELATIONS = ("so", "wr", "ww", "rw")
 DOUBT = ", in an order of versions that nobody observed"
@@ -41,12 +41,38 @@ class Completion:
     committed: frozenset[int]
     orders: Mapping[str, tuple[int, ...]]
 
+    def supposing(self) -> tuple[str, ...]:
+        """What this completion supposes of what nobody observed, a clause each.
+
+        >>> from isolitmus.model.history import History
+        >>> [c.supposing() for c in History.parse("w1(x1) w2(x2)").completions()]
+        [('x1 came before x2',), ('x2 came before x1',)]
+        """
+        ends = [
+            f"{t.name} {'committed' if t.number in self.committed else 'aborted'}"
+            for t in self.history.transactions
+            if t.status == "unknown"
+        ]
+        observed = _observed(self.history)
+        orders = [
+            _came([f"{name}{number}" for number in order])
+            for name, order in sorted(self.orders.items())
+            if any({(i, j), (j, i)}.isdisjoint(observed[name]) for i, j in combinations(order, 2))
+        ]
+        return (*ends, *orders)
+
     def frame(self, *, reasons: bool = True, reads: bool = False) -> Frame:
         """The frame; ``reasons`` False leaves its ``why`` empty, for counting; ``reads`` True gives
         it the initial transaction and the reads as nodes, see ``model.reads``.
         """
         frame = _Builder(self, reasons).frame()
         return with_reads(self, frame, reasons=reasons) if reads else frame
+
+
+def _came(versions: list[str]) -> str:
+    if len(versions) == 2:
+        return " came before ".join(versions)
+    return f"{', '.join(versions[:-1])} and {versions[-1]} came in this order"
 
 
 def completions(history: History, *, orders: bool = True) -> Iterator[Completion]:

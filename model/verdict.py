@@ -13,11 +13,15 @@ __all__ = ["Allowed", "Forbidden", "Needs", "Unknown", "Verdict", "Violation"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it."""
+    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it.
+
+    ``supposing`` is what nobody observed and this violation takes to be so, a clause each.
+    """
 
     axiom: str
     kind: str
     cycle: tuple[Edge, ...]
+    supposing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,14 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """At least one axiom is broken; violations in the order of the spec's text."""
+    """At least one axiom is broken; violations in the order of the spec's text.
+
+    Of a history that leaves something open there is one violation for each way in which it may have
+    been, and ``others`` counts the ways that are forbidden, too, and not shown.
+    """
 
     violations: tuple[Violation, ...]
+    others: int = 0
 
     def __bool__(self) -> bool:
         return False

@@ -100,7 +100,7 @@ def denotations(values: Iterable[Value]) -> list[str]:
 
 def mermaid(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
     """A Mermaid flowchart: ``nodes`` by name with what to write into them, the reason on every
-    edge, the edges of the cycle thick.
+    edge, the edges of the cycle thick. What only an edge names, such as ``init``, is there, too.
 
     >>> from isolitmus.model.frame import Edge
     >>> print(mermaid({"a": "INSERT", "b": "SELECT"}, [Edge("a", "b", "wr", "b read it")]))
@@ -110,11 +110,16 @@ def mermaid(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
         n0 -->|"wr: b read it"| n1
     """
     lines = ["flowchart LR"]
-    ids = {name: f"n{k}" for k, name in enumerate(nodes)}
-    lines += [f'    {ids[name]}["{name}: {_quoted(text)}"]' for name, text in nodes.items()]
+    cycle = tuple(cycle)
+    drawn = [*edges, *cycle]
+    names = dict.fromkeys([*nodes, *(name for e in drawn for name in (e.source, e.target))])
+    ids = {name: f"n{k}" for k, name in enumerate(names)}
+    for name in names:
+        text = f"{name}: {nodes[name]}" if name in nodes else name
+        lines.append(f'    {ids[name]}["{_quoted(text)}"]')
     thick = {(e.source, e.target, e.kind) for e in cycle}
     reasons: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
-    for edge in [*edges, *cycle]:
+    for edge in drawn:
         bold = (edge.source, edge.target, edge.kind) in thick
         words = f"{edge.kind}: {_quoted(edge.why)}"
         if words not in reasons[edge.source, edge.target, bold]:

@@ -94,6 +94,9 @@ def test_a_cycle_by_way_of_a_read_says_why():
         "insert put in row (100, 0), and in the log insert is version 1, delete version 2, but"
         " delete read t WHERE part = 0 at version 0, without row (100, 0), as init left the table"
     )
+    drawn = done.to_mermaid(violation.cycle).splitlines()
+    assert drawn[3] == '    n2["init"]'
+    assert any(line.startswith("    n1 ==>") and line.endswith(" n2") for line in drawn)
 
 
 @pytest.mark.parametrize("name", OF_SNAPSHOTS)

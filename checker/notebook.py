@@ -9,7 +9,7 @@ from isolitmus.checker.draw import dependencies
 from isolitmus.checker.execute import execute, execution_frame, observe
 from isolitmus.checker.figures import Graph, graph, render
 from isolitmus.checker.picture import timeline_svg
-from isolitmus.checker.words import serial_words
+from isolitmus.checker.words import given, other_ways, serial_words
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
@@ -97,18 +97,22 @@ def separation_html(separation: Separation) -> str:
     extra = " and no serial order explains" if found.unexplained else ""
     between = f"admitted by {found.a}, forbidden by {found.b}{extra}"
     searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
-    if found.litmus is None or found.violation is None:
+    if found.litmus is None or found.forbidden is None:
         title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
         return _Fragment(title, [searched]).html()
     title = f"{found.transactions} transactions {between}"
-    caption = f"Why {found.b} forbids it ({found.violation.axiom})"
+    violations = {
+        f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation
+        for violation in found.forbidden.violations
+    }
     test: Litmus | HistoryTest = found.litmus
     if isinstance(test, HistoryTest):
         history = test.history
         nodes = {transaction.name: str(transaction) for transaction in history.transactions}
         edges = [] if history.undetermined() else dependencies(history.frame())
-        drawn = {caption: graph(nodes, edges, found.violation)}
-        return _Fragment(title, [searched], nodes, graphs=drawn).html()
+        drawn = {words: graph(nodes, edges, violation) for words, violation in violations.items()}
+        lines = [searched, *other_ways(found.forbidden)]
+        return _Fragment(title, lines, nodes, graphs=drawn).html()
     # What the first spec admits commits, so that nothing needs to be checked again.
     execution = execute(test)
     done = observe(test, execution, found.a)
@@ -123,7 +127,7 @@ def separation_html(separation: Separation) -> str:
         nodes,
         timeline_svg(test.schedule, done),
         done.versions,
-        graphs={caption: graph(nodes, edges, found.violation)},
+        graphs={words: graph(nodes, edges, violation) for words, violation in violations.items()},
     ).html()
 
 

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from isolitmus.checker.universe import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
-    from isolitmus.model.verdict import Violation
 
 __all__ = ["recheck_candidate", "recheck_history"]
 
 
 def recheck_candidate(
     candidate: Candidate, a: Spec, b: Spec, *, unexplained: bool
-) -> tuple[Litmus, Violation, Serial]:
+) -> tuple[Litmus, Forbidden, Serial]:
     """A candidate as a litmus test, executed and judged anew from the file's text."""
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
     litmus = _reread(plain)
@@ -44,12 +43,12 @@ def recheck_candidate(
     serial = explain_serially(litmus, observe(litmus, execution, a.name))
     if unexplained and not serial.unexplained:
         raise Disagreement(f"{litmus.name}: the search finds it unexplained, its file is not")
-    expected = _reread(_with_expectations(litmus, a))
+    expected = _reread(_with_expectations(litmus))
     assert isinstance(expected, Litmus)
-    return expected, verdict.violations[0], serial
+    return expected, verdict, serial
 
 
-def recheck_history(history: History, a: Spec, b: Spec) -> tuple[HistoryTest, Violation]:
+def recheck_history(history: History, a: Spec, b: Spec) -> tuple[HistoryTest, Forbidden]:
     """An abstract history as a litmus test, judged anew from the file's text."""
     name, title, source = _head(a, b, "")
     test = _reread(HistoryTest(name, title, source, history))
@@ -62,7 +61,7 @@ def recheck_history(history: History, a: Spec, b: Spec) -> tuple[HistoryTest, Vi
     fails = tuple(n for n, v in judged.items() if v == "forbidden")
     expected = _reread(replace(test, holds=holds, fails=fails))
     assert isinstance(expected, HistoryTest)
-    return expected, verdict.violations[0]
+    return expected, verdict
 
 
 def _head(a: Spec, b: Spec, options: str) -> tuple[str, str, str]:
@@ -84,19 +83,14 @@ def _reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
     return read_litmus(litmus_text(test), test.name)
 
 
-def _with_expectations(litmus: Litmus, a: Spec) -> Litmus:
-    """The test with what the model predicts of it under every protocol of the catalogue, and under
-    ``a`` if it speaks of what a commit has not seen, as only protocols do.
-    """
-    specs = [protocol(name) for name in protocols()]
+def _with_expectations(litmus: Litmus) -> Litmus:
+    """The test with what the model predicts of it under every protocol of the catalogue."""
     expect: dict[str, Expectation] = {}
-    if "unseen" in a.needs and a.name not in protocols():
-        specs.append(a)
-    for spec in specs:
-        done = run(litmus, spec)
-        verdicts = {name: str(verdict) for name, verdict in done.levels.items()}
-        expect[spec.name] = Expectation(
-            outcome={name: (t.outcome,) for name, t in done.run.transactions.items()},
+    for name in protocols():
+        done = run(litmus, protocol(name))
+        verdicts = {n: str(verdict) for n, verdict in done.levels.items()}
+        expect[name] = Expectation(
+            outcome={n: (t.outcome,) for n, t in done.run.transactions.items()},
             reads={n: t.rows for n, t in done.run.transactions.items() if t.rows is not None},
             tables=done.run.tables,
             serial=done.serial.orders,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.model.verdict import Violation
+    from isolitmus.model.verdict import Forbidden, Violation
 
 __all__ = ["ABSTRACT", "By", "Separation", "separate", "violation_json"]
 
@@ -54,7 +54,7 @@ class Separation:
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
     ``examined`` counts what was looked at: candidates, if ``by`` enumeration; proposals, if by a
-    solver. ``serial`` explains the table that was found.
+    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table.
     """
 
     a: str
@@ -69,8 +69,13 @@ class Separation:
     unexplained: bool = False
     transactions: int | None = None
     litmus: Litmus | HistoryTest | None = None
-    violation: Violation | None = None
+    forbidden: Forbidden | None = None
     serial: Serial | None = None
+
+    @property
+    def violation(self) -> Violation | None:
+        """The first of the violations by which ``b`` forbids what was found."""
+        return None if self.forbidden is None else self.forbidden.violations[0]
 
     @property
     def effort(self) -> str:
@@ -281,10 +286,10 @@ class _Tables:
         return not self.unexplained or candidate.unexplained()
 
     def confirm(self, found: Candidate, answer: Separation) -> Separation:
-        litmus, violation, serial = recheck_candidate(
+        litmus, forbidden, serial = recheck_candidate(
             found, self.a, self.b, unexplained=self.unexplained
         )
-        return replace(answer, litmus=litmus, violation=violation, serial=serial)
+        return replace(answer, litmus=litmus, forbidden=forbidden, serial=serial)
 
 
 class _Histories:
@@ -322,8 +327,8 @@ class _Histories:
         return None if found is None else partial(self.confirm, found), examined
 
     def confirm(self, found: History, answer: Separation) -> Separation:
-        litmus, violation = recheck_history(found, self.a, self.b)
-        return replace(answer, litmus=litmus, violation=violation)
+        litmus, forbidden = recheck_history(found, self.a, self.b)
+        return replace(answer, litmus=litmus, forbidden=forbidden)
 
 
 def _on_candidates(spec: Spec) -> Callable[[Candidate], bool]:

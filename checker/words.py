@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["because", "explain", "member", "refusal", "serial_words"]
+__all__ = ["because", "explain", "given", "member", "other_ways", "refusal", "serial_words"]
 
 MEMBERS = {
     "Aborted": ("{} aborted", "{} did not abort"),
@@ -58,6 +58,19 @@ def because(violation: Violation) -> list[str]:
     return [*(_sentence(edge, "before") for edge in edges), conclusion]
 
 
+def given(violation: Violation) -> str:
+    """What a violation supposes, after a comma or a verb; nothing if it supposes nothing."""
+    return f" if {' and '.join(violation.supposing)}" if violation.supposing else ""
+
+
+def other_ways(verdict: Forbidden) -> list[str]:
+    """That what is not shown is forbidden, too; no line if everything is shown."""
+    if not verdict.others:
+        return []
+    ways = "the other way" if verdict.others == 1 else f"all {verdict.others} other ways"
+    return [f"In {ways} in which it may have been it is forbidden, too."]
+
+
 def refusal(violation: Violation) -> list[str]:
     """Why a transaction could not commit, from the violation that its commit would have been.
 
@@ -87,16 +100,12 @@ def member(node: str, name: str, *, inside: bool) -> str:
 def explain(verdict: Verdict, spec: Spec) -> list[str]:
     """What a spec says, and why, in lines for a person."""
     match verdict:
-        case Forbidden(violations, others):
+        case Forbidden(violations):
             lines = []
             for violation in violations:
-                given = f" if {' and '.join(violation.supposing)}" if violation.supposing else ""
-                lines.append(f"{spec.title} forbids it{given} ({violation.axiom}):")
+                lines.append(f"{spec.title} forbids it{given(violation)} ({violation.axiom}):")
                 lines += [f"  {line}" for line in because(violation)]
-            if others:
-                ways = "in the other way" if others == 1 else f"in all {others} other ways"
-                lines.append(f"{spec.title} forbids it {ways} in which it may have been, too.")
-            return lines
+            return lines + other_ways(verdict)
         case Allowed(witness):
             order = f", for example in the order {' '.join(witness)}" if witness else ""
             return [f"{spec.title} allows it{order}."]

@@ -54,7 +54,9 @@ def _fail(error: IsolitmusError, status: int) -> None:
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the report.")] = Path("report"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the report.")] = Path(
+        "report"
+    ),
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Predict only.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -66,10 +68,15 @@ def demo(
 
 @app.command()
 def show(
-    names: Annotated[list[str] | None, typer.Argument(help="Names, or a kind: levels, …")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Names, or a kind: levels, …")
+    ] = None,
     spec: Annotated[
         str | None,
-        typer.Option(help="Litmus tests as this spec sees them, with what its statements denote."),
+        typer.Option(
+            metavar="SPEC",
+            help="Litmus tests as this spec sees them, with what its statements denote.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -81,8 +88,10 @@ def show(
 
 @app.command()
 def separate(
-    a: Annotated[str, typer.Argument(help="The spec that admits (a name or a .cat file).")],
-    b: Annotated[str, typer.Argument(help="The spec that forbids.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The spec that forbids.")],
     *,
     both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
     unexplained: Annotated[
@@ -90,16 +99,26 @@ def separate(
     ] = False,
     universe: Annotated[
         str | None,
-        typer.Option(help="table (or another scope, or a scope file), or abstract."),
+        typer.Option(
+            metavar="table|abstract|FILE",
+            help="table (or another scope, or a scope file), or abstract.",
+        ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="symbolic (a solver) or exhaustive (enumeration).")
+        str | None,
+        typer.Option(
+            metavar="symbolic|exhaustive", help="symbolic (a solver) or exhaustive (enumeration)."
+        ),
     ] = None,
     transactions: Annotated[
-        str | None, typer.Option(help="How many, readers among them: N or N..M.")
+        str | None, typer.Option(metavar="N|N..M", help="How many, readers among them: N or N..M.")
     ] = None,
-    time: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the litmus file here.")] = None,
+    time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Give up after so many seconds.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The smallest history that A admits and B forbids."""
@@ -123,10 +142,16 @@ def separate(
 
 @app.command()
 def run(
-    tests: Annotated[list[str], typer.Argument(help="Names of litmus tests, files, folders.")],
-    engine: Annotated[str, typer.Option(help="Engines, with commas: model, delta.")] = "model",
+    tests: Annotated[
+        list[str],
+        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
+    ],
+    engine: Annotated[
+        str, typer.Option(metavar="E[,E...]", help="Engines, with commas: model, delta.")
+    ] = "model",
     protocol: Annotated[
-        str | None, typer.Option(help="Protocols, with commas; default: those expected.")
+        str | None,
+        typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -138,8 +163,12 @@ def run(
 
 @app.command()
 def check(
-    files: Annotated[list[str], typer.Argument(help="Litmus files, or names of litmus tests.")],
-    level: Annotated[str, typer.Option(help="Levels, with commas (names or .cat files).")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Litmus files, or names of litmus tests.")
+    ],
+    level: Annotated[
+        str, typer.Option(metavar="L[,L...]", help="Levels, with commas (names or .cat files).")
+    ],
     as_json: Json = False,
 ) -> None:
     """Judge histories: those of a litmus test's schedule, or abstract ones."""

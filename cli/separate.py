@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.draw import timeline
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.words import because, serial_words
+from isolitmus.checker.words import because, other_ways, serial_words
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -137,7 +137,7 @@ def _print(answer: Separation) -> None:
     question = f"admitted by {answer.a}, forbidden by {answer.b}"
     if answer.unexplained:
         question += ", explained by no serial order"
-    if answer.litmus is None or answer.violation is None:
+    if answer.litmus is None or answer.forbidden is None:
         verdict = "None" if answer.found is False else "Unknown"
         say(f"{verdict} {question}: {answer.bound}; {_effort(answer)}.")
         return
@@ -148,7 +148,13 @@ def _print(answer: Separation) -> None:
     else:
         _print_history(answer.litmus)
     say()
-    for line in because(answer.violation):
+    for violation in answer.forbidden.violations:
+        if violation.supposing:
+            say(f"If {' and '.join(violation.supposing)}:")
+        indent = "  " if violation.supposing else ""
+        for line in because(violation):
+            say(f"{indent}{line}")
+    for line in other_ways(answer.forbidden):
         say(line)
     if answer.serial is not None:
         say(serial_words(answer.serial.orders, answer.serial.unexplained))

@@ -216,7 +216,7 @@ def test_a_separation_shows_itself_in_a_notebook(found):
     verdict = check(test, [level("serializable")]).levels["serializable"]
     abstract = replace(
         found, a="snapshot-isolation", b="serializable", unexplained=False, transactions=2,
-        litmus=test, violation=verdict.violations[0], serial=None,
+        litmus=test, forbidden=verdict, serial=None,
     )  # fmt: skip
     html = separation_html(abstract)
     Outline(html)

@@ -89,6 +89,23 @@ def test_what_cannot_be_asked_of_separate_is_one_sentence(call, words, message):
     assert message in err
 
 
+def test_separate_says_what_it_supposes_and_shows_every_order(call):
+    _, out, _ = call("separate", "prefix-consistency", "snapshot-isolation")
+    assert "If x1 came before x2:\n  T1 before T2, because" in out
+    assert "If x2 came before x1:\n  T2 before T1, because" in out
+
+
+def test_a_protocol_of_one_s_own_may_admit_what_is_found(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = '"Weak" (* mine *) empty unseen & removes-meets-removes as Conflict'
+    (tmp_path / "weak.cat").write_text(text)
+    (tmp_path / "elsewhere").mkdir()
+    saved = tmp_path / "elsewhere" / "found.toml"
+    assert call("separate", "weak.cat", "write-serializable", "--save", saved)[0] == 1
+    assert call("run", saved)[0] == 0
+    assert call("run", saved, "--protocol", "weak.cat")[0] == 0
+
+
 def test_nothing_found_is_nothing_saved(call, tmp_path):
     path = tmp_path / "none.toml"
     status, out, err = call("separate", "serializable", "snapshot-isolation", "--save", path)

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks import check
     from isolitmus.checker.runs import run
     from isolitmus.checker.separation import separate
-    from isolitmus.checker.words import explain
+    from isolitmus.checker.telling.words import explain
 
 __all__ = ["check", "explain", "run", "separate"]
 
 __getattr__ = lazily(
-    __name__, {"check": "checks", "explain": "words", "run": "runs", "separate": "separation"}
+    __name__,
+    {"check": "checks", "explain": "telling.words", "run": "runs", "separate": "separation"},
 )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execute import execute, judge_execution
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.separation import violation_json
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
@@ -39,7 +39,7 @@ class Checked:
     assumptions: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        from isolitmus.checker.notebook import checked_html
+        from isolitmus.checker.telling.notebook import checked_html
 
         return checked_html(self)
 

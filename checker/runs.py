@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.draw import dependencies, mermaid
-from isolitmus.checker.effects import effect
-from isolitmus.checker.execute import after, execute, execution_frame, initial, observe
-from isolitmus.checker.graph import judge
-from isolitmus.checker.serial import Serial, explain_serially
+from isolitmus.checker.reading.graph import judge
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, execute, execution_frame, initial, observe
+from isolitmus.checker.running.serial import Serial, explain_serially
+from isolitmus.checker.telling.draw import dependencies, mermaid
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import same_bag
@@ -140,7 +140,7 @@ class Judged:
         return mermaid(nodes, [] if self.frame is None else dependencies(self.frame), cycle)
 
     def _repr_html_(self) -> str:
-        from isolitmus.checker.notebook import judged_html
+        from isolitmus.checker.telling.notebook import judged_html
 
         return judged_html(self)
 

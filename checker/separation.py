@@ -1,7 +1,7 @@
 """The verb ``separate``: the smallest history that one spec admits and another forbids.
 
 In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What is
-found is written as a litmus file and judged anew from its text (``checker.recheck``); only then is it
+found is written as a litmus file and judged anew from its text (``checker.searching.recheck``); only then is it
 an answer. What is not found is "none" up to a bound that is stated, never more.
 """
 
@@ -13,10 +13,15 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from isolitmus.checker import abstract, abstract_symbolic, table_exhaustive, table_symbolic
-from isolitmus.checker.admission import admission
-from isolitmus.checker.frames import RELATIONS, SETS, frame
-from isolitmus.checker.recheck import recheck_candidate, recheck_history
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.running.frames import RELATIONS, SETS, frame
+from isolitmus.checker.searching import (
+    abstract,
+    abstract_symbolic,
+    table_exhaustive,
+    table_symbolic,
+)
+from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs.catalogue import scope as named_scope
@@ -25,8 +30,8 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.serial import Serial
-    from isolitmus.checker.universe import Candidate
+    from isolitmus.checker.running.serial import Serial
+    from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
@@ -110,7 +115,7 @@ class Separation:
         }
 
     def _repr_html_(self) -> str:
-        from isolitmus.checker.notebook import separation_html
+        from isolitmus.checker.telling.notebook import separation_html
 
         return separation_html(self)
 
@@ -319,7 +324,7 @@ class _Histories:
         if self.by == "symbolic":
             found, examined = abstract_symbolic.search(self.a, self.b, n, deadline=self.deadline)
         else:
-            from isolitmus.checker import abstract_exhaustive
+            from isolitmus.checker.searching import abstract_exhaustive
 
             found, examined = abstract_exhaustive.search(
                 self.a, self.b, n, deadline=self.deadline, progress=self.tell

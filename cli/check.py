@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isolitmus.checker.checks import check as judge
-from isolitmus.checker.words import explain
+from isolitmus.checker.telling.words import explain
 from isolitmus.cli.output import named, print_json, say
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Needs

@@ -6,10 +6,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.report import Finding, Replay, report
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.checker.separation import separate
-from isolitmus.checker.words import because, serial_words
+from isolitmus.checker.telling.report import Finding, Replay, report
+from isolitmus.checker.telling.words import because, serial_words
 from isolitmus.cli.output import print_json, progress, say
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import IsolitmusError

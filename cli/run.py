@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.draw import timeline
-from isolitmus.checker.execute import execute
-from isolitmus.checker.refusals import refusals
+from isolitmus.checker.running.execute import execute
 from isolitmus.checker.runs import Judged, compare
-from isolitmus.checker.words import refusal, serial_words
+from isolitmus.checker.telling.draw import timeline
+from isolitmus.checker.telling.refusals import refusals
+from isolitmus.checker.telling.words import refusal, serial_words
 from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.errors import IsolitmusError

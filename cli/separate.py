@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.draw import timeline
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.words import because, other_ways, serial_words
+from isolitmus.checker.telling.draw import timeline
+from isolitmus.checker.telling.words import because, other_ways, serial_words
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus

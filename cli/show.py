@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.draw import denotations, frame_lines, timeline
-from isolitmus.checker.sight import look
+from isolitmus.checker.telling.draw import denotations, frame_lines, timeline
+from isolitmus.checker.telling.sight import look
 from isolitmus.cli.output import print_json, say
 from isolitmus.conformance.engines import ENGINES
 from isolitmus.model.errors import IsolitmusError, UnknownName, near
@@ -16,7 +16,7 @@ from isolitmus.specs import catalogue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.sight import Sight
+    from isolitmus.checker.telling.sight import Sight
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 

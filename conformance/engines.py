@@ -48,7 +48,7 @@ def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
     refuse_unable(name)
     match name:
         case "model":
-            from isolitmus.checker.execute import execute, observe
+            from isolitmus.checker.running.execute import execute, observe
 
             yield lambda litmus, spec: observe(litmus, execute(litmus, spec), spec.name)
         case "delta":

@@ -22,5 +22,5 @@ settings.register_profile(
     max_examples=5000,
     print_blob=True,
 )
-settings.register_profile("quick", settings.get_profile("default"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -23,7 +23,7 @@ from typing import get_args
 
 import pytest
 
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.cli.main import main
 from isolitmus.model.history import History
 from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp

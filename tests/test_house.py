@@ -17,7 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PACKAGES = PYPROJECT["tool"]["setuptools"]["packages"]
+EVERY = PYPROJECT["tool"]["setuptools"]["packages"]
+PACKAGES = [package for package in EVERY if package.count(".") == 1]
 FOLDERS = [package.removeprefix("isolitmus.") for package in PACKAGES]
 
 # Folders of one machine, and the hosts and options of package indexes.
@@ -33,7 +34,7 @@ def modules() -> list[str]:
     for package in map(importlib.import_module, PACKAGES):
         found = pkgutil.walk_packages(package.__path__, package.__name__ + ".")
         names += [info.name for info in found if not info.name.endswith(".__main__")]
-    return names
+    return list(dict.fromkeys(names))
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +70,8 @@ def test_every_package_is_known_to_every_tool(files):
     tool = PYPROJECT["tool"]
     top_level = {name.split("/")[0] for name in files if name.count("/") == 1}
     assert {f for f in top_level if (ROOT / f / "__init__.py").exists()} == set(FOLDERS)
+    rooms = {name.removesuffix("/__init__.py") for name in files if name.endswith("/__init__.py")}
+    assert {f"isolitmus.{room.replace('/', '.')}" for room in rooms} == set(EVERY)
     assert set(tool["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]) == set(FOLDERS)
     assert tool["importlinter"]["root_packages"] == PACKAGES
     (layers,) = [c["layers"] for c in tool["importlinter"]["contracts"] if c["type"] == "layers"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker import abstract, frames
+from isolitmus.checker.running import frames
+from isolitmus.checker.searching import abstract
 from isolitmus.conformance.engines import ENGINES
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS

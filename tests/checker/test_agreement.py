@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker import abstract, abstract_exhaustive, abstract_symbolic, separate
-from isolitmus.checker.admission import admission
-from isolitmus.checker.frames import frame
-from isolitmus.checker.gates import Gates
-from isolitmus.checker.histories import check_history
-from isolitmus.checker.matrix import BitSlices, Matrices, holds
-from isolitmus.checker.solver import Solver
-from isolitmus.checker.symbolic import admit, forbid
-from isolitmus.checker.table_reads import with_reads
-from isolitmus.checker.table_symbolic import circuit, unfit
-from isolitmus.checker.universe import candidates
+from isolitmus.checker import separate
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.reading.matrix import BitSlices, Matrices, holds
+from isolitmus.checker.reading.solver import Solver
+from isolitmus.checker.reading.symbolic import admit, forbid
+from isolitmus.checker.running.frames import frame
+from isolitmus.checker.searching import abstract, abstract_exhaustive, abstract_symbolic
+from isolitmus.checker.searching.table_reads import with_reads
+from isolitmus.checker.searching.table_symbolic import circuit, unfit
+from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.frame import Frame
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.relation import Relation

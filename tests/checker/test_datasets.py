@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.cat import read
@@ -77,7 +77,10 @@ def test_the_format():
 ABSENT = pytest.param("", marks=pytest.mark.skip("no ../shared/datasets/awdit-tests here"))
 
 
-@pytest.mark.parametrize("name", FILES or [ABSENT])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * ("l100" in n)) for n in FILES] or [ABSENT],
+)
 def test_awdit_s_verdicts(name):
     history = parse((AWDIT / name).read_text("utf-8"))
     specs = (READ_COMMITTED, level("read-atomic"), level("causal"))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.admission import admission
-from isolitmus.checker.graph import admits, first_conflict, judge, labels, violations
-from isolitmus.checker.monotone import monotone
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.graph import admits, first_conflict, judge, labels, violations
+from isolitmus.checker.reading.monotone import monotone
 from isolitmus.model.frame import Edge, Frame
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs

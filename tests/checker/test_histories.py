@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.cat import read

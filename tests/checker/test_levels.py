@@ -11,8 +11,8 @@ from itertools import combinations, pairwise, permutations, product
 import pytest
 from hypothesis import given, settings
 
-from isolitmus.checker.graph import BitsetAlgebra
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.graph import BitsetAlgebra
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.strategies import histories
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
@@ -128,6 +128,7 @@ SECOND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECOND)
 @settings(max_examples=200)
 @given(history=histories(keys="xy"))
@@ -158,6 +159,7 @@ def graph(name):
     return read(f'"Graph" with ww from versions {MISSED} {acyclic} {GRAPHS[name]}', "graph")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 @given(history=histories(keys="xyz"))
 def test_levels_are_those_of_dependency_graphs(name, history):

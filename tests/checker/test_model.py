@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.duck import DuckExecutor
-from isolitmus.checker.effects import effect
-from isolitmus.checker.execute import execute, execution_frame, initial, observe
-from isolitmus.checker.graph import admits, judge
+from isolitmus.checker.reading.graph import admits, judge
+from isolitmus.checker.running.duck import DuckExecutor
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import execute, execution_frame, initial, observe
+from isolitmus.checker.running.serial import ModelExecutor, explain_serially
 from isolitmus.checker.runs import Judged, compare
-from isolitmus.checker.serial import ModelExecutor, explain_serially
 from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
 from isolitmus.model.errors import SqlError
 from isolitmus.model.expression import evaluate

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.diagram import VERBS, arrows, graph_svg
-from isolitmus.checker.figures import graph
-from isolitmus.checker.picture import WIDTH, timeline_svg
+from isolitmus.checker.telling.diagram import VERBS, arrows, graph_svg
+from isolitmus.checker.telling.figures import graph
+from isolitmus.checker.telling.picture import WIDTH, timeline_svg
 from isolitmus.model.frame import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule

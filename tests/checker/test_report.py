@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from isolitmus.checker import check, run, runs, separate
-from isolitmus.checker.notebook import separation_html
-from isolitmus.checker.report import Finding, Replay, report
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.checker.separation import Separation
+from isolitmus.checker.telling.notebook import separation_html
+from isolitmus.checker.telling.report import Finding, Replay, report
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.litmus_file import read_litmus

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker.checks import check
-from isolitmus.checker.execute import execute, execution_frame, judge_execution
-from isolitmus.checker.graph import admits, judge
+from isolitmus.checker.reading.graph import admits, judge
+from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
 from isolitmus.checker.runs import run
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.reads import READ_RELATIONS, needs_reads

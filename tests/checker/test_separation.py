@@ -3,9 +3,9 @@
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.admission import admission
-from isolitmus.checker.monotone import monotone
-from isolitmus.checker.universe import candidates
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.monotone import monotone
+from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs import protocol, scope, spec

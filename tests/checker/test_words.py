@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.checks import check
-from isolitmus.checker.execute import execute
-from isolitmus.checker.refusals import refusals
+from isolitmus.checker.running.execute import execute
 from isolitmus.checker.runs import run
-from isolitmus.checker.words import because, explain, refusal, serial_words
+from isolitmus.checker.telling.refusals import refusals
+from isolitmus.checker.telling.words import because, explain, refusal, serial_words
 from isolitmus.model.frame import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation

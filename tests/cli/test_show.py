@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from isolitmus.checker.execute import execute, execution_frame
-from isolitmus.checker.sight import look
+from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.telling.sight import look
 from isolitmus.cli.main import main
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus

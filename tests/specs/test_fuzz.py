@@ -14,11 +14,11 @@ from hypothesis.extra.lark import from_lark
 from lark import Lark
 
 from isolitmus import specs as package
-from isolitmus.checker.graph import judge
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.graph import judge
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.runs import Judged, run
 from isolitmus.checker.strategies import transactions
-from isolitmus.checker.words import explain, serial_words
+from isolitmus.checker.telling.words import explain, serial_words
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.frame import Frame
 from isolitmus.model.history import History

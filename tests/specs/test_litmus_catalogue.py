@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from isolitmus.checker.histories import check_history
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.runs import run
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol

@@ -1,0 +1,103 @@
+"""Judge histories in which something was not observed, by trying every completion.
+
+Choices. How an unknown transaction ended is always ours to suppose. The version order is, only if
+the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
+order". What is supposed is supposed in the history's favour: one completion that the spec admits is
+enough. When none is, the violation shown is one that every completion has, if there is one; else
+one of each of the first completions, with what it supposes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.graph import judge, missing
+from isolitmus.checker.reading.monotone import increasing
+from isolitmus.model.completion import DOUBT, completions
+from isolitmus.model.reads import needs_reads
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
+
+if TYPE_CHECKING:
+    from isolitmus.model.completion import Completion
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict, Violation
+
+__all__ = ["check_history"]
+
+SHOWN = 3
+"""The most completions of which a violation is shown."""
+
+
+def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verdict:
+    """What a spec says of a history; the witness is an order of the committed transactions.
+
+    ``limit`` is the number of completions to try; with more to try the verdict is Unknown.
+
+    >>> from isolitmus.model.history import History
+    >>> from isolitmus.specs.catalogue import level
+    >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) c1 c2")
+    >>> print(check_history(lost, level("snapshot-isolation")))
+    forbidden
+    >>> check_history(History.parse("r1(x0) w1(x1) r2(x1) c1 c2"), level("serializable")).witness
+    ('T1', 'T2')
+    """
+    reads = needs_reads(spec)
+    first = next(history.completions())
+    lacking = missing(first.frame(reasons=False, reads=reads), spec)
+    if lacking:
+        return Needs(lacking)
+    orders = _uses_orders(history, spec)
+    binds = any(binder.source == "versions" for binder in spec.binders)
+    if orders and not binds and history.unordered():
+        return Needs(("version order",))
+    admits = admission(spec)
+    common: Frame | None = None
+    for tried, completion in enumerate(islice(completions(history, orders=orders), limit + 1)):
+        if tried == limit:
+            return Unknown(f"none of the first {limit} completions is allowed, and there are more")
+        frame = completion.frame(reasons=False, reads=reads)
+        if admits(frame):
+            verdict = judge(completion.frame(reads=reads), spec)
+            assert isinstance(verdict, Allowed)
+            committed = {f"T{number}" for number in completion.committed}
+            return Allowed(tuple(name for name in verdict.witness if name in committed))
+        common = frame if common is None else _meet(common, frame)
+    shown = first.frame(reads=reads)
+    if common is not None and common.sets == shown.sets and increasing(spec):
+        forced = judge(replace(common, why=shown.why), spec)
+        if isinstance(forced, Forbidden):
+            return forced
+    if not tried:
+        return judge(shown, spec)
+    some = islice(completions(history, orders=orders), SHOWN)
+    violations = tuple(_supposing(completion, spec, reads=reads) for completion in some)
+    return Forbidden(violations, tried + 1 - len(violations))
+
+
+def _supposing(completion: Completion, spec: Spec, *, reads: bool) -> Violation:
+    """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
+    verdict = judge(completion.frame(reads=reads), spec)
+    assert isinstance(verdict, Forbidden)
+    violation = verdict.violations[0]
+    cycle = tuple(replace(edge, why=edge.why.replace(DOUBT, "")) for edge in violation.cycle)
+    return replace(violation, cycle=cycle, supposing=completion.supposing())
+
+
+def _uses_orders(history: History, spec: Spec) -> bool:
+    """Whether the version order has a say: in ww and rw, and in wr where predicates were read."""
+    by_predicate = any(True for _ in history.predicate_reads())
+    return bool(spec.needs & ({"ww", "rw", "wr"} if by_predicate else {"ww", "rw"}))
+
+
+def _meet(a: Frame, b: Frame) -> Frame:
+    """What two frames on the same nodes have in common."""
+    return replace(
+        a,
+        relations={name: relation & b.relations[name] for name, relation in a.relations.items()},
+        sets={name: members & b.sets[name] for name, members in a.sets.items()},
+    )

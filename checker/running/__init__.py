@@ -1,0 +1,1 @@
+"""What statements do: effects on a snapshot, executions, their frames, serial explanations."""

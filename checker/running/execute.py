@@ -1,0 +1,221 @@
+"""The model as an engine: a litmus test carried out step by step, under a protocol or under none.
+
+A protocol is a spec that is checked at each commit: over the frame of all commits so far and the
+one that wants in, the earliest winner that breaks an axiom decides, then the order of the file; the
+axiom's name is the exception. What the protocol shows of a commit (its level, or that it is a
+no-op) are labels of the same text. No protocol is named here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.reading.graph import first_conflict, judge, labels
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.frames import frame
+from isolitmus.model.errors import LitmusError, SpecError
+from isolitmus.model.execution import Event, Execution
+from isolitmus.model.reads import needs_reads
+from isolitmus.model.run import Run, TransactionRun
+from isolitmus.model.table import TableState
+from isolitmus.specs.cat import names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.model.execution import Database
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.verdict import Verdict
+
+__all__ = [
+    "NO_OP",
+    "after",
+    "committed",
+    "execute",
+    "execution_frame",
+    "initial",
+    "judge_execution",
+    "observe",
+]
+
+NO_OP = "no-op"
+"""The label of a commit that is not recorded."""
+ENGINE = "model"
+
+
+def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
+    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+
+    LitmusError for a statement that fails.
+    """
+    database: Database = {name: TableState() for name in tables}
+    for k, statement in enumerate(init):
+        done = effect(statement, database, f"+{k}", tables)
+        if done.error is not None:
+            raise LitmusError(
+                f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
+            )
+        database = after(database, Event("", done, 0))
+    return {
+        name: TableState(
+            tuple(
+                replace(f, rows=tuple(replace(row, writer="") for row in f.rows))
+                for f in state.files
+            )
+        )
+        for name, state in database.items()
+    }
+
+
+def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
+    """The execution of the litmus test's schedule; without a protocol every commit goes through.
+
+    >>> from isolitmus.specs import litmus, protocol
+    >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
+    >>> [(event.name, event.version, event.conflict) for event in done.events]
+    [('insert', 1, None), ('delete', None, 'ConcurrentAppendException')]
+    """
+    if protocol is not None:
+        _refuse_unanswerable(protocol)
+    work = _Work(litmus, protocol)
+    for step in litmus.schedule.steps:
+        if step.action in ("start", "both"):
+            work.start(step.transaction)
+        if step.action in ("commit", "both"):
+            work.commit(step.transaction)
+    return Execution(tuple(work.events), tuple(work.states))
+
+
+def _refuse_unanswerable(protocol: Spec) -> None:
+    """SpecError for a protocol whose checks use names that the frame of a commit does not have."""
+    asked = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
+    asked += [label.expr for label in protocol.labels]
+    known = frame([], reasons=False).names()
+    lacking = sorted(names_in(asked, protocol.definitions).difference(known))
+    if lacking:
+        raise SpecError(
+            f"{protocol.name} needs {', '.join(lacking)}, which the check of a commit does not have"
+        )
+
+
+@dataclass(slots=True)
+class _Work:
+    litmus: Litmus
+    protocol: Spec | None
+    events: list[Event]
+    states: list[Database]
+    started: dict[str, Event]
+
+    def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
+        self.litmus, self.protocol = litmus, protocol
+        self.events, self.started = [], {}
+        try:
+            self.states = [initial(litmus.tables, litmus.init)]
+        except LitmusError as error:
+            raise LitmusError(f"{litmus.name}: {error}") from None
+
+    def start(self, name: str) -> None:
+        statement = self.litmus.transactions[name]
+        done = effect(statement, self.states[-1], name, self.litmus.tables)
+        self.started[name] = Event(name, done, len(self.states) - 1)
+
+    def commit(self, name: str) -> None:
+        event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
+        self.events.append(event)
+        if event.version is not None:
+            self.states.append(after(self.states[-1], event))
+
+
+def committed(event: Event, before: Sequence[Event], version: int, protocol: Spec | None) -> Event:
+    """The transaction after its attempt to become ``version``: recorded, not recorded, or aborted.
+
+    ``before`` are those that ended before it, in that order; aborted ones do not count.
+    """
+    if event.effect.error is not None or event.effect.footprint is None:
+        return event
+    wanted = replace(event, version=version)
+    if protocol is None:
+        return wanted
+    attempt = frame([*(e for e in before if not e.aborted), wanted], reasons=False)
+    self = len(attempt.nodes) - 1
+    shown = frozenset(
+        name for name, nodes in labels(attempt, protocol).items() if nodes >> self & 1
+    )
+    if NO_OP in shown:
+        return replace(event, labels=shown)
+    conflict = first_conflict(attempt, protocol, self)
+    if conflict is not None:
+        return replace(event, conflict=conflict[1], labels=shown)
+    return replace(wanted, labels=shown)
+
+
+def after(database: Database, event: Event) -> Database:
+    """The database after a commit; a reader leaves it as it was."""
+    done = event.effect
+    if done.footprint is None:
+        return database
+    name = done.footprint.schema.name
+    return {**database, name: database[name].replay(done.removes, done.adds)}
+
+
+def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
+    """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives it
+    the reads as nodes.
+    """
+    return frame([e for e in execution.events if not e.aborted], reads=reads)
+
+
+def judge_execution(execution: Execution, spec: Spec) -> Verdict:
+    """What a spec says of everything that took effect in an execution.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> judge_execution(execute(litmus("reorder")), level("causal"))
+    Allowed(witness=('insert', 'delete'))
+    """
+    return judge(execution_frame(execution, reads=needs_reads(spec)), spec)
+
+
+def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
+    """The run that an observer of this execution records."""
+    transactions = {e.name: _transaction(e) for e in execution.events}
+    return Run(
+        litmus.name,
+        ENGINE,
+        "1",
+        protocol,
+        0,
+        {name: transactions[name] for name in litmus.transactions},
+        tuple(
+            {name: state.rows() for name, state in database.items()}
+            for database in execution.states
+        ),
+    )
+
+
+def _transaction(event: Event) -> TransactionRun:
+    done = event.effect
+    if done.error is not None:
+        return TransactionRun(
+            f"error:{done.error.exception}", done.error.exception, read_version=event.read_version
+        )
+    if event.conflict is not None:
+        return TransactionRun(event.conflict, event.conflict, read_version=event.read_version)
+    if done.footprint is None:
+        return TransactionRun("committed", read_version=event.read_version, rows=done.rows)
+    if event.version is None:
+        return TransactionRun("no-op", read_version=event.read_version)
+    level = next((label for label in sorted(event.labels) if label != NO_OP), None)
+    return TransactionRun(
+        "committed",
+        read_version=event.read_version,
+        version=event.version,
+        commits=(event.version,),
+        blind=done.footprint.blind,
+        isolation_level=level,
+        operation=done.operation,
+    )

@@ -1,0 +1,249 @@
+"""From an execution to its frame: Adya's dependencies at row level, footprints, the order of the log.
+
+Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of every
+row the last version at or before its read version. A row is an object over all time; it is unborn
+before its insert and dead after its delete.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.chains import chains
+from isolitmus.checker.running.row_reads import with_row_reads
+from isolitmus.model.frame import Frame
+from isolitmus.model.reads import READ_RELATIONS
+from isolitmus.model.relation import Relation
+from isolitmus.model.values import show_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.running.chains import RowVersion
+    from isolitmus.model.execution import Event, RowRead
+    from isolitmus.model.footprint import Footprint
+    from isolitmus.model.values import Row
+
+__all__ = ["RELATIONS", "SETS", "frame"]
+
+PLAIN = (
+    "so",
+    "wr",
+    "ww",
+    "rw",
+    "log",
+    "vis",
+    "unseen",
+    "adds-meets-reads",
+    "removes-meets-reads",
+    "removes-meets-removes",
+)
+RELATIONS = (*PLAIN, *READ_RELATIONS)
+SETS = ("Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty")
+
+
+def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
+    """The frame of the transactions that took effect, in the order in which they ended.
+
+    Every transaction is a session of its own. ``reasons`` False leaves ``why`` empty, for counting;
+    ``reads`` True gives it the reads as nodes, see ``checker.running.row_reads``. Relations: see RELATIONS,
+    of which those of the reads are there only with them; sets: SETS.
+    """
+    builder = _Builder(events, reasons)
+    builder.orders()
+    builder.footprints()
+    builder.dependencies()
+    seen = builder.frame()
+    return with_row_reads(events, seen, reasons=reasons) if reads else seen
+
+
+class _Builder:
+    def __init__(self, events: Sequence[Event], reasons: bool) -> None:
+        self.events = events
+        self.reasons = reasons
+        self.rows = {name: [0] * len(events) for name in PLAIN}
+        self.why: dict[tuple[str, int, int], str] = {}
+
+    def frame(self) -> Frame:
+        relations = {name: Relation(tuple(rows)) for name, rows in self.rows.items()}
+        return Frame(tuple(e.name for e in self.events), relations, self.sets(), self.why)
+
+    def sets(self) -> dict[str, int]:
+        sets = dict.fromkeys(SETS, 0)
+        for i, event in enumerate(self.events):
+            bit = 1 << i
+            footprint = event.effect.footprint
+            sets["Reader" if event.version is None else "Writer"] |= bit
+            if footprint is None:
+                sets["NoData"] |= bit
+                sets["Empty"] |= bit
+                continue
+            if footprint.blind:
+                sets["Blind"] |= bit
+            if not footprint.data_change:
+                sets["NoData"] |= bit
+            if footprint.changes_data:
+                sets["ChangesData"] |= bit
+            if footprint.empty:
+                sets["Empty"] |= bit
+        return sets
+
+    def add(self, kind: str, i: int, j: int, why: str) -> None:
+        self.rows[kind][i] |= 1 << j
+        if self.reasons:
+            self.why.setdefault((kind, i, j), why)
+
+    # The order of the log, and what each commit had seen
+
+    def orders(self) -> None:
+        for j, later in enumerate(self.events):
+            for i, earlier in enumerate(self.events):
+                if i == j or earlier.version is None:
+                    continue
+                if earlier.version <= later.read_version:
+                    self.add("vis", i, j, f"{later.name} read version {later.read_version}")
+                if later.version is None or earlier.version >= later.version:
+                    continue
+                versions = f"version {earlier.version}, {later.name} version {later.version}"
+                self.add("log", i, j, f"in the log {earlier.name} is {versions}")
+                if earlier.version > later.read_version:
+                    self.add(
+                        "unseen",
+                        i,
+                        j,
+                        f"{later.name} read version {later.read_version},"
+                        f" before {earlier.name} became version {earlier.version}",
+                    )
+
+    # Footprints
+
+    def footprints(self) -> None:
+        for j, loser in enumerate(self.events):
+            reads = loser.effect.footprint
+            if reads is None:
+                continue
+            for i, winner in enumerate(self.events):
+                wrote = winner.effect.footprint
+                if i == j or wrote is None:
+                    continue
+                a, b = winner.name, loser.name
+                if wrote.adds_meet_reads_of(reads):
+                    self.add("adds-meets-reads", i, j, self.added(a, wrote, b, reads))
+                if wrote.removes_meet_reads_of(reads):
+                    file = self.file(wrote.removes & reads.files, wrote)
+                    self.add("removes-meets-reads", i, j, f"{a} removed {file}, and {b} read it")
+                if wrote.removes_meet_removes_of(reads):
+                    file = self.file(wrote.removes & reads.removes, wrote)
+                    why = f"{a} removed {file}, and {b} removed it, too"
+                    self.add("removes-meets-removes", i, j, why)
+
+    def added(self, winner: str, wrote: Footprint, loser: str, reads: Footprint) -> str:
+        """Where a file that the winner added meets what the loser read, in words."""
+        if not self.reasons:
+            return ""
+        table = wrote.schema.name
+        where = wrote.adds_where(reads) if wrote.schema.partitioned_by else None
+        if where is None:
+            return (
+                f"{winner} added a file to {table}, which has no partitions and which {loser} read"
+            )
+        partition, predicate = where
+        read = (
+            f"{table} WHERE {' AND '.join(map(str, predicate))}" if predicate else f"all of {table}"
+        )
+        folder = wrote.schema.folder(partition)
+        return f"{winner} added a file to partition {folder} of {table}, where {loser} read {read}"
+
+    def file(self, paths: frozenset[str], footprint: Footprint) -> str:
+        """The first of some files, in words."""
+        if not self.reasons:
+            return ""
+        folder, _, name = min(paths).rpartition("/")
+        writer = name.rpartition("-")[0]
+        whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
+        place = f"partition {folder} of " if folder else ""
+        return f"a file in {place}{footprint.schema.name} {whose}"
+
+    # Adya's dependencies
+
+    def dependencies(self) -> None:
+        written = chains(self.events)
+        for chain in written.values():
+            for first, second in itertools.pairwise(chain):
+                self.overwrote(first, second)
+        position = {event.name: i for i, event in enumerate(self.events)}
+        versions = [version for chain in written.values() for version in chain]
+        for j, event in enumerate(self.events):
+            for read in event.effect.reads:
+                self.items(j, read, written, position)
+                self.predicate(j, read, versions)
+
+    def overwrote(self, first: RowVersion, second: RowVersion) -> None:
+        if first.writer == second.writer:
+            return
+        a, b = self.events[first.writer].name, self.events[second.writer].name
+        did = "deleted" if second.after is None else "rewrote"
+        row, had = (first.before, "deleted") if first.after is None else (first.after, "written")
+        why = f"{b} {did} row {_show(row)}, which {a} had {had}"
+        self.add("ww", first.writer, second.writer, why)
+
+    def items(
+        self,
+        j: int,
+        read: RowRead,
+        written: dict[tuple[str, str], list[RowVersion]],
+        position: dict[str, int],
+    ) -> None:
+        """wr from the writer of each row version read; rw to the writer of the version after it."""
+        reader = self.events[j].name
+        for row in read.matched:
+            writer = position.get(row.writer)
+            if writer is not None and writer != j:
+                self.add(
+                    "wr",
+                    writer,
+                    j,
+                    f"{reader} read row {show_row(row.values)}, which {row.writer} wrote",
+                )
+            chain = written.get((read.table, row.id), ())
+            start = next((k + 1 for k, v in enumerate(chain) if v.writer == writer), 0)
+            if start < len(chain) and chain[start].writer != j:
+                after = chain[start]
+                did = "deleted" if after.after is None else f"changed to {show_row(after.after)}"
+                other = self.events[after.writer].name
+                self.add(
+                    "rw",
+                    j,
+                    after.writer,
+                    f"{reader} read row {show_row(row.values)}, which {other} then {did}",
+                )
+
+    def predicate(self, j: int, read: RowRead, versions: list[RowVersion]) -> None:
+        """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
+        event = self.events[j]
+        for version in versions:
+            if version.writer == j or version.table != read.table:
+                continue
+            matched = version.before is not None and read.matches(version.before)
+            matches = version.after is not None and read.matches(version.after)
+            if matched == matches:
+                continue
+            writer = self.events[version.writer]
+            assert writer.version is not None
+            row = version.after if matches else version.before
+            did = "put in" if matches else "took out"
+            if writer.version <= event.read_version:
+                why = f"{event.name} read {read.words} after {writer.name} {did} row {_show(row)}"
+                self.add("wr", version.writer, j, why)
+            else:
+                saw = "without" if matches else "with"
+                why = (
+                    f"{event.name} read {read.words} at version {event.read_version},"
+                    f" {saw} row {_show(row)}, which {writer.name} {did}"
+                )
+                self.add("rw", j, version.writer, why)
+
+
+def _show(row: Row | None) -> str:
+    return "that is gone" if row is None else show_row(row)

@@ -1,0 +1,119 @@
+"""MERGE: ClassicMergeExecutor.scala and, where all clauses insert, InsertOnlyMergeExecutor.scala."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.skipping import merge_filters
+from isolitmus.checker.running.snapshot import DELTA_CAST, assigned
+from isolitmus.model import expression as ex
+from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.table import TableRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.model import statement as st
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.table import File
+    from isolitmus.model.values import Row
+
+__all__ = ["merge"]
+
+
+def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
+    """The effect of a MERGE on a snapshot.
+
+    At row level it reads the target rows that ON pairs with some source row; if no clause inserts,
+    only those for which some clause's condition holds. A file is rewritten if it holds such a row.
+    """
+    schema = snapshot.schemas[statement.target]
+    source = snapshot.query(statement.source, statement.target)
+    sources = [row for branch in source.branches for row in branch]
+    conditions = () if statement.not_matched else tuple(c.condition for c in statement.matched)
+
+    def pairs(target: Row) -> list[Row]:
+        return [s for s in sources if _true(statement.on, (target, s))]
+
+    @cache
+    def concerned(target: Row) -> bool:
+        return any(
+            not conditions or any(_true(c, (target, s)) for c in conditions) for s in pairs(target)
+        )
+
+    words = f"{schema.name} ON {statement.on}"
+    read = RowRead(schema.name, words, concerned, snapshot.matching(schema.name, concerned))
+    filters = merge_filters(schema, statement.on, conditions)
+    live = snapshot.files(schema.name)
+    touched: tuple[File, ...] = ()
+    if statement.matched:
+        _refuse_ambiguity(statement, filters.files(schema, live), pairs)
+        touched = tuple(f for f in live if any(concerned(r.values) for r in f.rows))
+    kept: list[TableRow] = []
+    writes: list[RowWrite] = []
+    for row in (row for file in touched for row in file.rows):
+        after = _matched(snapshot, schema, statement, row, pairs(row.values))
+        if after is not None:
+            kept.append(after)
+        if after is not row:
+            values = None if after is None else after.values
+            writes.append(RowWrite(schema.name, row.id, row.values, values))
+    targets = [row.values for file in live for row in file.rows]
+    inserts: list[tuple[TableRow, ...]] = []
+    for branch in source.branches:
+        new = [s for s in branch if not any(_true(statement.on, (t, s)) for t in targets)]
+        values_ = [v for v in (_not_matched(statement, s) for s in new) if v is not None]
+        inserts.append(snapshot.inserted(schema, values_, sum(map(len, inserts)), DELTA_CAST))
+    inserted = [row for branch in inserts for row in branch]
+    writes += [RowWrite(schema.name, row.id, None, row.values) for row in inserted]
+    # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning
+    # before the write: else each branch of its UNION ALL writes files of its own
+    together = bool(touched) or bool(schema.partition_indexes)
+    adds = snapshot.written(schema, [[*kept, *inserted]] if together else inserts)
+    footprint = snapshot.footprint(schema, [filters, *source.scans], adds, touched)
+    reads = (read, *source.reads)
+    return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
+
+
+def _refuse_ambiguity(
+    statement: st.Merge, read: tuple[File, ...], pairs: Callable[[Row], list[Row]]
+) -> None:
+    """Two source rows for one target row in the files read are an error, whatever the clauses'
+    conditions, but for one unconditional DELETE (findTouchedFiles).
+    """
+    one_delete = [(c.action, c.condition) for c in statement.matched] == [("delete", None)]
+    if not one_delete and any(len(pairs(row.values)) > 1 for f in read for row in f.rows):
+        raise ex.EvaluationError(
+            "DeltaUnsupportedOperationException", "several source rows match one target row"
+        )
+
+
+def _matched(
+    snapshot: Snapshot, schema: Schema, statement: st.Merge, row: TableRow, sources: list[Row]
+) -> TableRow | None:
+    """A row of a touched file after the first clause that holds: itself, rewritten, or None where
+    it was deleted.
+    """
+    for source in sources:
+        for clause in statement.matched:
+            if not _true(clause.condition, (row.values, source)):
+                continue
+            if clause.action == "delete":
+                return None
+            after = assigned(schema, clause.sets, row.values, (row.values, source))
+            return TableRow(row.id, snapshot.writer, after)
+    return row
+
+
+def _not_matched(statement: st.Merge, source: Row) -> Row | None:
+    """The row that the first clause inserts for a source row; None if no clause holds."""
+    for clause in statement.not_matched:
+        if _true(clause.condition, ((), source)):
+            return tuple(ex.evaluate(value, ((), source)) for value in clause.values)
+    return None
+
+
+def _true(condition: ex.Expr | None, rows: tuple[Row, ...]) -> bool:
+    return condition is None or ex.evaluate(condition, rows) is True

@@ -1,0 +1,137 @@
+"""The serial explanation: which serial orders of the writers give the table that was seen.
+
+Every permutation of the writers up to a version is executed one by one from the initial tables and
+compared as bags, by two executors that share nothing: the model's own, and DuckDB running the same
+SQL. A disagreement between them is a defect of one, and is raised, never passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Protocol
+
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, initial
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.execution import Event
+from isolitmus.model.run import same_bag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.model.execution import Database
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.model.values import Rows
+
+__all__ = ["Disagreement", "Executor", "ModelExecutor", "Serial", "explain_serially", "unexplained"]
+
+
+MOST_WRITERS = 8
+"""So many writers have 40,320 serial orders; with one more a search of all of them takes minutes."""
+
+
+class Disagreement(IsolitmusError):
+    """Two things that must agree do not: a defect to be explained."""
+
+
+class Executor(Protocol):
+    """Something that runs transactions one after another from the initial tables."""
+
+    def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        """The tables after these transactions in this order; None if one of them fails."""
+
+
+class ModelExecutor:
+    """The model's own executor; prefixes are shared between orders."""
+
+    def __init__(self, litmus: Litmus) -> None:
+        self._litmus = litmus
+        self._states: dict[tuple[str, ...], Database | None] = {
+            (): initial(litmus.tables, litmus.init)
+        }
+
+    def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        """The tables after these transactions in this order; None if one of them fails."""
+        state = self._state(order)
+        return None if state is None else {name: table.rows() for name, table in state.items()}
+
+    def _state(self, order: tuple[str, ...]) -> Database | None:
+        if order not in self._states:
+            before = self._state(order[:-1])
+            self._states[order] = None if before is None else self._step(before, order[-1])
+        return self._states[order]
+
+    def _step(self, before: Database, name: str) -> Database | None:
+        done = effect(self._litmus.transactions[name], before, name, self._litmus.tables)
+        return None if done.error is not None else after(before, Event(name, done, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """The serial orders of the writers that explain the final tables, and the versions at which no
+    order of the writers so far explains the tables.
+    """
+
+    orders: tuple[str, ...]
+    unexplained: tuple[int, ...]
+
+
+def writers(run: Run) -> tuple[str, ...]:
+    """The transactions that recorded a version, in the order of the log."""
+    recorded = [(t.version, name) for name, t in run.transactions.items() if t.version is not None]
+    return tuple(name for _, name in sorted(recorded))
+
+
+def explain_serially(litmus: Litmus, run: Run) -> Serial:
+    """The serial explanation of a run, by both executors; Disagreement if they differ, IsolitmusError
+    if it has more than MOST_WRITERS writers.
+    """
+    from isolitmus.checker.running.duck import DuckExecutor
+
+    if len(writers(run)) > MOST_WRITERS:
+        raise IsolitmusError(
+            f"{litmus.name}: {len(writers(run))} transactions write; the serial orders of at most"
+            f" {MOST_WRITERS} are tried"
+        )
+    own = _explain(ModelExecutor(litmus), run)
+    theirs = _explain(DuckExecutor(litmus), run)
+    if own != theirs:
+        raise Disagreement(
+            f"{litmus.name}: the model's executor finds the serial orders {list(own.orders)}"
+            f" (unexplained versions {list(own.unexplained)}), DuckDB {list(theirs.orders)}"
+            f" (unexplained {list(theirs.unexplained)})"
+        )
+    return own
+
+
+def _explain(executor: Executor, run: Run) -> Serial:
+    names = writers(run)
+    versions = run.versions
+    orders = _orders(executor, names, versions[-1])
+    return Serial(
+        tuple(" ".join(order) for order in orders), unexplained(executor, names, versions)
+    )
+
+
+def _orders(
+    executor: Executor, names: Sequence[str], seen: Mapping[str, Rows]
+) -> list[tuple[str, ...]]:
+    return [order for order in permutations(names) if _gives(executor, order, seen)]
+
+
+def _gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
+    tables = executor.after(order)
+    return tables is not None and all(same_bag(tables[name], seen[name]) for name in seen)
+
+
+def unexplained(
+    executor: Executor, names: Sequence[str], versions: Sequence[Mapping[str, Rows]]
+) -> tuple[int, ...]:
+    """The versions whose tables no serial order of the writers so far gives."""
+    return tuple(
+        k
+        for k, seen in enumerate(versions)
+        if not any(_gives(executor, order, seen) for order in permutations(names[:k]))
+    )

@@ -1,0 +1,153 @@
+"""A snapshot as a statement sees it: queries and scans of it, and the files that a write makes.
+
+Default layout: one file per partition and write, cut at ``rows_per_file``. File layout is semantics:
+which rows share a file decides which commits conflict (TransactionalWrite.scala).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.skipping import query_filters
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.execution import RowRead
+from isolitmus.model.footprint import Footprint
+from isolitmus.model.table import File, TableRow
+from isolitmus.model.values import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from isolitmus.checker.running.skipping import Filters
+    from isolitmus.model.execution import Database
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.values import Row
+
+__all__ = ["DELTA_CAST", "Result", "Snapshot", "assigned"]
+
+DELTA_CAST = "DeltaArithmeticException"
+"""What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
+SPARK_CAST = "SparkArithmeticException"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A query's rows by branch, the row versions that it read, and its scans of the target."""
+
+    branches: tuple[tuple[Row, ...], ...]
+    reads: tuple[RowRead, ...]
+    scans: tuple[Filters, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The database that the transaction ``writer`` has taken its snapshot of."""
+
+    database: Database
+    writer: str
+    schemas: Mapping[str, Schema]
+
+    def query(self, query: st.Query, target: str | None = None) -> Result:
+        """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
+        branches: list[tuple[Row, ...]] = []
+        reads: list[RowRead] = []
+        scans: list[Filters] = []
+        for branch in query:
+            if isinstance(branch, st.Values):
+                branches.append(tuple(tuple(ex.evaluate(e, ()) for e in r) for r in branch.rows))
+                continue
+            read = self.select(branch.table, branch.where)
+            reads.append(read)
+            if branch.table == target:
+                scans.append(query_filters(self.schemas[branch.table], branch.where))
+            rows = [row.values for row in read.matched]
+            if branch.grouped:
+                branches.append((tuple(ex.evaluate(item, (), rows) for item in branch.items),))
+            else:
+                branches.append(
+                    tuple(tuple(ex.evaluate(i, (row,)) for i in branch.items) for row in rows)
+                )
+        return Result(tuple(branches), tuple(reads), tuple(scans))
+
+    def select(self, table: str, where: ex.Expr | None) -> RowRead:
+        """The predicate read of a WHERE."""
+
+        @cache
+        def matches(row: Row) -> bool:
+            return where is None or ex.evaluate(where, (row,)) is True
+
+        words = f"{table} WHERE {where}" if where is not None else table
+        return RowRead(table, words, matches, self.matching(table, matches))
+
+    def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
+        """The live row versions that match."""
+        return tuple(row for file in self.files(table) for row in file.rows if matches(row.values))
+
+    def files(self, table: str) -> tuple[File, ...]:
+        """The live files of a table."""
+        return self.database[table].files
+
+    def inserted(
+        self, schema: Schema, rows: Iterable[Row], start: int, error: str = SPARK_CAST
+    ) -> tuple[TableRow, ...]:
+        """Rows with fresh identities, numbered from ``start``, stored into the columns' types."""
+        return tuple(
+            TableRow(f"{self.writer}.{start + k}", self.writer, _stored(schema, row, error))
+            for k, row in enumerate(rows)
+        )
+
+    def written(self, schema: Schema, branches: Iterable[Iterable[TableRow]]) -> tuple[File, ...]:
+        """The files of a write: for each branch one per partition, cut at ``rows_per_file``."""
+        files: list[File] = []
+        for branch in branches:
+            by_partition: dict[Row, list[TableRow]] = {}
+            for row in branch:
+                by_partition.setdefault(schema.partition_of(row.values), []).append(row)
+            for partition in sort_rows(by_partition):
+                rows = by_partition[partition]
+                folder = f"{schema.folder(partition)}/" if partition else ""
+                size = schema.rows_per_file or len(rows)
+                for start in range(0, len(rows), size):
+                    path = f"{folder}{self.writer}-{len(files)}"
+                    files.append(File.of(path, partition, tuple(rows[start : start + size])))
+        return tuple(files)
+
+    def footprint(
+        self,
+        schema: Schema,
+        scans: Iterable[Filters],
+        adds: tuple[File, ...],
+        removes: tuple[File, ...] = (),
+    ) -> Footprint:
+        """The footprint of a statement that read its target by these scans."""
+        scans = tuple(scans)
+        files = self.files(schema.name)
+        read = {f.path for scan in scans for f in scan.files(schema, files)}
+        return Footprint(
+            schema,
+            predicates=tuple(scan.partition for scan in scans),
+            files=frozenset(read),
+            adds=tuple(f.partition for f in adds),
+            removes=frozenset(f.path for f in removes),
+            data_change=bool(adds or removes),
+        )
+
+
+def _stored(schema: Schema, row: Row, error: str) -> Row:
+    """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error."""
+    return tuple(
+        ex.fit(v, c.type, error) if isinstance(v, int) and c.type in ex.RANGES else v
+        for v, c in zip(row, schema.columns, strict=True)
+    )
+
+
+def assigned(
+    schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
+) -> Row:
+    """A row of UPDATE or MERGE after SET."""
+    values = dict(sets)
+    after = tuple(ex.evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
+    return _stored(schema, after, DELTA_CAST)

@@ -1,0 +1,302 @@
+"""The abstract universe: transactions in sessions that read and write keys, no table and no SQL.
+
+Each of n transactions reads and writes each key at most once, reads first, from the initial
+transaction or from another one that writes the key. All commit. Nobody observes the version order
+unless a spec uses it without binding it. There are no predicate reads.
+
+Choices. Sessions vary only where both specs look at them: a level that says nothing of sessions
+differs from one that does by every history that a session forbids, which is true and of no interest.
+A session is a run of consecutive transactions, as any history is written once its transactions are
+numbered session by session. Reads are in the order of the keys unless a spec asks for ``po``.
+
+One set of Booleans stands for many histories: literals of a circuit, or bits of many cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from isolitmus.checker.reading.matrix import Matrices
+from isolitmus.model.history import History
+from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.checker.reading.matrix import Booleans, Matrix
+    from isolitmus.model.operations import Operation
+    from isolitmus.model.spec import Spec
+
+__all__ = [
+    "KEYS",
+    "NAMES",
+    "Histories",
+    "Order",
+    "assumptions",
+    "observes_versions",
+    "sessions_vary",
+    "uses_versions",
+]
+
+B = TypeVar("B")
+Order = list[list[B]]
+"""``order[i][j]``: version i of a key comes before version j, if both are there."""
+
+KEYS = "xyz"
+NAMES = frozenset(
+    ("so", "wr", "ww", "rw", "rf", "po", "in", "rival", "Writer", "Reader", "Aborted")
+)
+"""What histories without a table can say: the names that a spec may use here."""
+
+ASSUMPTIONS = (
+    "every transaction commits, and reads and writes each key at most once, reads first",
+    f"at most {len(KEYS)} keys, no reads by predicate",
+)
+NO_SESSIONS = "every transaction is a session of its own"
+
+
+def assumptions(*specs: Spec) -> tuple[str, ...]:
+    """What is taken for granted when these specs are compared."""
+    return ASSUMPTIONS if sessions_vary(*specs) else (*ASSUMPTIONS, NO_SESSIONS)
+
+
+def sessions_vary(*specs: Spec) -> bool:
+    """Whether all of the specs look at sessions."""
+    return all("so" in spec.needs for spec in specs)
+
+
+def uses_versions(spec: Spec) -> bool:
+    """Whether the version order has a say in what a spec judges."""
+    return bool(spec.needs & {"ww", "rw"})
+
+
+def observes_versions(*specs: Spec) -> bool:
+    """Whether some spec uses the version order without saying "for some": then it is observed."""
+    return any(
+        uses_versions(spec) and all(b.source != "versions" for b in spec.binders) for spec in specs
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Histories(Generic[B]):
+    """Abstract histories of n transactions: Booleans for what each may do.
+
+    ``writes[t][x]``; ``sources[t][x][s]``: t reads x from transaction s (0 … n-1) or from the
+    initial one (n); ``joined[t]``: t + 1 continues the session of t; ``first[t][x][y]``: t reads x
+    before y.
+    """
+
+    booleans: Booleans[B]
+    writes: Sequence[Sequence[B]]
+    sources: Sequence[Sequence[dict[int, B]]]
+    joined: Sequence[B]
+    first: Sequence[Sequence[dict[int, B]]]
+
+    @property
+    def n(self) -> int:
+        return len(self.writes)
+
+    @property
+    def keys(self) -> int:
+        return len(self.writes[0])
+
+    def reads(self, t: int, x: int) -> B:
+        """Whether t reads x."""
+        return self.booleans.disj(self.sources[t][x].values())
+
+    def frames(self, spec: Spec, orders: Sequence[Order[B]]) -> Matrices[B]:
+        """The frames on which the spec is judged, with a version order for each key."""
+        with_reads = bool(spec.needs & {"rf", "po", "in", "rival"})
+        builder = _Builder(self, spec.needs, with_reads)
+        return builder.frames(orders)
+
+    def history(
+        self, value: Callable[[B], bool], orders: Sequence[Order[B]] | None = None
+    ) -> History:
+        """One history: the one in which the Booleans have these values. ``orders``: the version
+        orders that were observed, if any.
+        """
+        transactions: list[Transaction] = []
+        sessions: list[list[int]] = []
+        for t in range(self.n):
+            operations: tuple[Operation, ...] = (
+                *self._reads(t, value),
+                *self._writes(t, value),
+            )
+            transactions.append(Transaction(t + 1, operations))
+            if t and value(self.joined[t - 1]):
+                sessions[-1].append(t + 1)
+            else:
+                sessions.append([t + 1])
+        together = tuple(tuple(s) for s in sessions) if len(sessions) < self.n else ()
+        observed = [
+            pair
+            for x, order in enumerate(orders or ())
+            for pair in pairwise(self._versions(x, order, value))
+        ]
+        return History(tuple(transactions), together, tuple(observed))
+
+    def _reads(self, t: int, value: Callable[[B], bool]) -> list[ItemRead]:
+        found: dict[int, int] = {}
+        for x in range(self.keys):
+            for s, there in self.sources[t][x].items():
+                if value(there):
+                    found[x] = INITIAL if s == self.n else s + 1
+
+        def earlier(x: int) -> int:
+            return sum(value(self.first[t][y].get(x, self.booleans.false)) for y in found)
+
+        return [ItemRead(Version(KEYS[x], found[x])) for x in sorted(found, key=earlier)]
+
+    def _writes(self, t: int, value: Callable[[B], bool]) -> list[Write]:
+        return [
+            Write(Version(KEYS[x], t + 1)) for x in range(self.keys) if value(self.writes[t][x])
+        ]
+
+    def _versions(self, x: int, order: Order[B], value: Callable[[B], bool]) -> list[Version]:
+        writers = [t for t in range(self.n) if value(self.writes[t][x])]
+
+        def earlier(j: int) -> int:
+            return sum(value(order[i][j]) for i in writers if i != j)
+
+        return [Version(KEYS[x], t + 1) for t in sorted(writers, key=earlier)]
+
+
+class _Builder(Generic[B]):
+    """Nodes: the transactions; with reads then the initial transaction and every possible read."""
+
+    def __init__(self, histories: Histories[B], needs: frozenset[str], with_reads: bool) -> None:
+        self.h = histories
+        self.needs = needs
+        self.booleans = histories.booleans
+        self.with_reads = with_reads
+        self.initial = histories.n
+        self.size = histories.n + (1 + histories.n * histories.keys if with_reads else 0)
+
+    def node(self, t: int, x: int) -> int:
+        return self.h.n + 1 + t * self.h.keys + x
+
+    def frames(self, orders: Sequence[Order[B]]) -> Matrices[B]:
+        h, disj, true, false = self.h, self.booleans.disj, self.booleans.true, self.booleans.false
+        exists = [true] * (h.n + self.with_reads)
+        if self.with_reads:
+            exists += [h.reads(t, x) for t in range(h.n) for x in range(h.keys)]
+        writer = [disj(h.writes[t]) for t in range(h.n)]
+        rest = [false] * (self.size - h.n)
+        reader = [self.booleans.neg(w) for w in writer]
+        made = {
+            "so": self.so,
+            "wr": self.wr,
+            "rf": self.rf,
+            "po": self.po,
+            "in": self.inside,
+            "rival": self.rival,
+        }
+        relations = {name: make() for name, make in made.items() if name in self.needs}
+        if self.needs & {"ww", "rw"}:
+            relations["ww"], relations["rw"] = self.versions(orders)
+        sets = {"Writer": writer + rest, "Reader": reader + rest, "Aborted": [false] * self.size}
+        return Matrices(self.booleans, exists, relations, sets)
+
+    def matrix(self, pairs: dict[tuple[int, int], list[B]]) -> Matrix[B]:
+        rows: Matrix[B] = [{} for _ in range(self.size)]
+        for (i, j), parts in pairs.items():
+            value = self.booleans.disj(parts)
+            if value != self.booleans.false:
+                rows[i][j] = value
+        return rows
+
+    def so(self) -> Matrix[B]:
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for i in range(self.h.n):
+            together = self.booleans.true
+            for j in range(i + 1, self.h.n):
+                together = self.booleans.both(together, self.h.joined[j - 1])
+                pairs[i, j] = [together]
+            if self.with_reads:
+                pairs[self.initial, i] = [self.booleans.true]
+        return self.matrix(pairs)
+
+    def wr(self) -> Matrix[B]:
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for t in range(self.h.n):
+            for x in range(self.h.keys):
+                for s, there in self.h.sources[t][x].items():
+                    if s < self.h.n or self.with_reads:
+                        pairs.setdefault((s, t), []).append(there)
+        return self.matrix(pairs)
+
+    def rf(self) -> Matrix[B]:
+        return self.matrix(
+            {
+                (s, self.node(t, x)): [there]
+                for t in range(self.h.n)
+                for x in range(self.h.keys)
+                for s, there in self.h.sources[t][x].items()
+            }
+        )
+
+    def inside(self) -> Matrix[B]:
+        return self.matrix(
+            {
+                (self.node(t, x), t): [self.h.reads(t, x)]
+                for t in range(self.h.n)
+                for x in range(self.h.keys)
+            }
+        )
+
+    def po(self) -> Matrix[B]:
+        conj = self.booleans.conj
+        return self.matrix(
+            {
+                (self.node(t, x), self.node(t, y)): [
+                    conj([self.h.reads(t, x), self.h.reads(t, y), before])
+                ]
+                for t in range(self.h.n)
+                for x in range(self.h.keys)
+                for y, before in self.h.first[t][x].items()
+            }
+        )
+
+    def rival(self) -> Matrix[B]:
+        conj, neg = self.booleans.conj, self.booleans.neg
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for t in range(self.h.n):
+            for x in range(self.h.keys):
+                reads = self.h.reads(t, x)
+                for u in (*range(self.h.n), self.initial):
+                    if u != t:
+                        source = self.h.sources[t][x].get(u, self.booleans.false)
+                        wrote = self.h.writes[u][x] if u < self.h.n else self.booleans.true
+                        there = conj([wrote, reads, neg(source)])
+                        pairs[u, self.node(t, x)] = [there]
+        return self.matrix(pairs)
+
+    def versions(self, orders: Sequence[Order[B]]) -> tuple[Matrix[B], Matrix[B]]:
+        """ww and rw: a version and the next one; a version that was read and the next one."""
+        h, both, conj, neg = self.h, self.booleans.both, self.booleans.conj, self.booleans.neg
+        ww: dict[tuple[int, int], list[B]] = {}
+        rw: dict[tuple[int, int], list[B]] = {}
+        for x, before in enumerate(orders):
+            wrote = [h.writes[t][x] for t in range(h.n)]
+            writers = [t for t in range(h.n) if wrote[t] != self.booleans.false]
+            following: dict[tuple[int, int], B] = {}
+            for j in writers:
+                earlier = [neg(both(wrote[k], before[k][j])) for k in writers if k != j]
+                following[h.n, j] = conj([wrote[j], *earlier])
+            for i in writers:
+                later = {k: both(wrote[k], before[i][k]) for k in writers if k != i}
+                for j, comes in later.items():
+                    apart = [neg(both(v, before[k][j])) for k, v in later.items() if k != j]
+                    following[i, j] = conj([wrote[i], comes, *apart])
+                    ww.setdefault((i, j), []).append(following[i, j])
+            for t in range(h.n):
+                for s, there in h.sources[t][x].items():
+                    if there == self.booleans.false:
+                        continue
+                    for i in writers:
+                        if i not in (t, s) and (s, i) in following:
+                            rw.setdefault((t, i), []).append(both(there, following[s, i]))
+        return self.matrix(ww), self.matrix(rw)

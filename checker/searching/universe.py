@@ -1,0 +1,241 @@
+"""The table universe: every candidate of a scope, in a fixed order, prefixes shared.
+
+A candidate is executed without any check; whether a protocol admits it is a question for its frame,
+as with a level. Fewest transactions first, then fewest writers, then initial tables in their order,
+then the smallest vocabulary: candidates that need only the first k statements of the scope come
+before those that need one more. The same scope gives the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, initial
+from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.serial import ModelExecutor, unexplained
+from isolitmus.model.execution import Event
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.schedule import Action
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.statement import Statement
+
+__all__ = ["Candidate", "candidate", "candidates"]
+
+KINDS = {
+    "Insert": "insert",
+    "Delete": "delete",
+    "Update": "update",
+    "Merge": "merge",
+    "Optimize": "optimize",
+    "Read": "reader",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An execution of a scope's statements, writers in log order, then readers; and its frame,
+    without reasons.
+    """
+
+    scope: Scope
+    init: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
+    events: tuple[Event, ...]
+    states: tuple[Database, ...]
+    frame: Frame
+
+    @property
+    def writers(self) -> int:
+        """The number of transactions that write."""
+        return len(self.states) - 1
+
+    def unexplained(self) -> bool:
+        """Whether at some version no serial order of the writers so far gives the tables."""
+        names = tuple(event.name for event in self.events[: self.writers])
+        transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
+        litmus = Litmus("", "", "", self.scope.tables, self.init, transactions, Schedule(()))
+        versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
+        return bool(unexplained(ModelExecutor(litmus), names, versions))
+
+    def litmus(self, name: str, title: str, source: str) -> Litmus:
+        """The candidate as a litmus test: named transactions and a schedule that gives these
+        read versions and this log.
+        """
+        steps = self._steps()
+        order = list(dict.fromkeys(k for k, _ in steps))
+        names = dict(zip(order, _names([self.statements[k] for k in order]), strict=True))
+        return Litmus(
+            name,
+            title,
+            source,
+            self.scope.tables,
+            self.init,
+            {names[k]: self.statements[k] for k in order},
+            Schedule(tuple(Step(names[k], action) for k, action in steps)),
+        )
+
+    def _steps(self) -> list[tuple[int, Action]]:
+        """The schedule, transactions by their position among the events."""
+        steps: list[tuple[int, Action]] = []
+        for version in range(self.writers + 1):
+            if version:
+                alone = self.events[version - 1].read_version == version - 1
+                steps.append((version - 1, "both" if alone else "commit"))
+            for k, event in enumerate(self.events):
+                if event.read_version == version and (k >= self.writers or k != version):
+                    steps.append((k, "start" if k < self.writers else "both"))
+        return steps
+
+
+def _names(statements: list[Statement]) -> list[str]:
+    """A name for each transaction: what it does, numbered where several do the same."""
+    kinds = [KINDS[type(statement).__name__] for statement in statements]
+    return [
+        kind if kinds.count(kind) == 1 else f"{kind}{kinds[: k + 1].count(kind)}"
+        for k, kind in enumerate(kinds)
+    ]
+
+
+def candidates(
+    scope: Scope, transactions: int, keep: Callable[[Frame], bool]
+) -> Iterator[Candidate | None]:
+    """Every candidate with so many transactions whose every prefix is kept.
+
+    ``keep`` is asked of the frame of each prefix; a prefix that it refuses is never extended, so it
+    must refuse all that extends it too. Yields None for each candidate that is refused at its last
+    step, so that a caller can count and stop.
+    """
+    for writers in range(1, transactions + 1):
+        if writers < transactions and not scope.readers:
+            continue
+        for init in scope.inits:
+            search = _Search(scope, init, writers, transactions - writers, keep)
+            for vocabulary in range(1, len(scope.statements) + 1):
+                yield from search.extend(search.root, vocabulary, fresh=False)
+
+
+def candidate(
+    scope: Scope,
+    init: tuple[Statement, ...],
+    writers: Sequence[tuple[int, int]],
+    readers: Sequence[tuple[int, int]],
+) -> Candidate | None:
+    """One candidate by its choices: the number of a statement (of a reader) and the version that it
+    reads, for each; None if a statement fails, or does nothing where the scope skips that.
+    """
+    search = _Search(scope, init, len(writers), len(readers), keep=lambda _: True)
+    node = search.root
+    for k, read_version in writers:
+        grown = search.grown(node, k, read_version)
+        if grown is None:
+            return None
+        node = search.longer(node, k, *grown)
+    return search.watched(node, [(scope.readers[q], version) for q, version in readers])
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A prefix of candidates: its statements and events, the frame of them, the states so far, and
+    for each state the effects that were worked out on it already, by statement and position.
+    """
+
+    statements: tuple[Statement, ...]
+    events: tuple[Event, ...]
+    states: tuple[Database, ...]
+    effects: tuple[dict[tuple[int, int], Effect], ...]
+    frame: Frame
+
+
+class _Search:
+    def __init__(
+        self,
+        scope: Scope,
+        init: tuple[Statement, ...],
+        writers: int,
+        readers: int,
+        keep: Callable[[Frame], bool],
+    ) -> None:
+        self.scope, self.init = scope, init
+        self.writers, self.readers = writers, readers
+        self.keep = keep
+        start = (initial(scope.tables, init),)
+        self.root = _Node((), (), start, ({},), frame((), reasons=False))
+
+    def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
+        """The candidates below a prefix that use the first ``vocabulary`` statements, the last of
+        them at least once (``fresh``: the prefix does so already).
+        """
+        position = len(node.events) + 1
+        if position > self.writers:
+            yield from self.read(node)
+            return
+        last = vocabulary - 1
+        for k in range(last if position == self.writers and not fresh else 0, vocabulary):
+            for read_version in range(position):
+                grown = self.grown(node, k, read_version)
+                if grown is None:
+                    continue
+                event, seen = grown
+                if not self.keep(seen):
+                    yield None
+                    continue
+                longer = self.longer(node, k, event, seen)
+                yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
+
+    def grown(self, node: _Node, k: int, read_version: int) -> tuple[Event, Frame] | None:
+        """What comes of statement k after a prefix, and the frame with it; None if it fails, or
+        does nothing where the scope skips that.
+        """
+        position = len(node.events) + 1
+        done = self.effect(node, read_version, k, position)
+        if done.error is not None or done.footprint is None:
+            return None
+        if self.scope.noops == "skip" and done.footprint.empty:
+            return None
+        event = Event(f"T{position}", done, read_version, position)
+        return event, frame((*node.events, event), reasons=False)
+
+    def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
+        return _Node(
+            (*node.statements, self.scope.statements[k][len(node.events)]),
+            (*node.events, event),
+            (*node.states, after(node.states[-1], event)),
+            (*node.effects, {}),
+            seen,
+        )
+
+    def effect(self, node: _Node, version: int, k: int, position: int) -> Effect:
+        known = node.effects[version]
+        if (k, position) not in known:
+            statement = self.scope.statements[k][position - 1]
+            known[k, position] = effect(
+                statement, node.states[version], f"T{position}", self.scope.tables
+            )
+        return known[k, position]
+
+    def read(self, node: _Node) -> Iterator[Candidate | None]:
+        choices = [(s, v) for s in self.scope.readers for v in range(len(node.states))]
+        for chosen in combinations_with_replacement(choices, self.readers):
+            found = self.watched(node, chosen)
+            yield found if not self.readers or self.keep(found.frame) else None
+
+    def watched(self, node: _Node, chosen: Sequence[tuple[Statement, int]]) -> Candidate:
+        """The candidate with these readers, each at a version."""
+        readers = tuple(
+            Event(f"R{k}", effect(s, node.states[v], f"R{k}", self.scope.tables), v)
+            for k, (s, v) in enumerate(chosen, 1)
+        )
+        events = node.events + readers
+        seen = frame(events, reasons=False) if readers else node.frame
+        statements = node.statements + tuple(s for s, _ in chosen)
+        return Candidate(self.scope, self.init, statements, events, node.states, seen)

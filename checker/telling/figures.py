@@ -1,0 +1,109 @@
+"""What a page and a notebook show alike: pictures with their words, and the templates' environment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from isolitmus.checker.telling.diagram import VERBS, arrows, graph_svg
+from isolitmus.checker.telling.words import because
+from isolitmus.model.values import show_row
+from isolitmus.model.vocabulary import RELATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isolitmus.model.frame import Edge
+    from isolitmus.model.values import Rows
+    from isolitmus.model.verdict import Violation
+
+__all__ = ["Graph", "Reason", "graph", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's."""
+
+    number: int
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The picture of a dependency graph with the reason for every edge: first the argument, which
+    goes round the cycle and ends with the conclusion, then the edges that have no part in it.
+    """
+
+    picture: str
+    argument: tuple[Reason, ...]
+    conclusion: str
+    others: tuple[Reason, ...]
+
+
+def graph(
+    nodes: Mapping[str, str], edges: Iterable[Edge], violation: Violation | None = None
+) -> Graph:
+    """The graph of these edges and those of the violation, whose cycle is thick.
+
+    ``nodes`` are the transactions by name, with what to write into them.
+
+    >>> from isolitmus.model.frame import Edge
+    >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
+    >>> from isolitmus.model.verdict import Violation
+    >>> drawn = graph({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
+    >>> [reason.text for reason in drawn.argument], drawn.conclusion
+    (['a before b, because a is earlier', 'b before a, because b missed a'], 'so a would have to come before itself: no order has that')
+    """
+    cycle = () if violation is None else violation.cycle
+    drawn = arrows(edges, cycle)
+    numbers = {(arrow.source, arrow.target): arrow.number for arrow in drawn}
+    *sentences, conclusion = [""] if violation is None else because(violation)
+    argument = tuple(
+        Reason(
+            numbers[edge.source, edge.target],
+            sentences[k] if sentences else _plainly(edge),
+            edge.kind,
+        )
+        for k, edge in enumerate(cycle)
+    )
+    others = tuple(
+        Reason(arrow.number, _plainly(edge), edge.kind)
+        for arrow in drawn
+        for edge in arrow.edges
+        if edge not in cycle
+    )
+    return Graph(graph_svg(nodes, drawn), argument, conclusion, others)
+
+
+def _plainly(edge: Edge) -> str:
+    return f"{edge.source} {VERBS.get(edge.kind, edge.kind)} {edge.target}: {edge.why}"
+
+
+def render(template: str, **context: object) -> str:
+    """A template of this package with its context; every text is escaped, pictures are safe."""
+    environment = Environment(
+        loader=PackageLoader("isolitmus.checker.telling", "."),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["rows"] = _rows
+    environment.filters["parts"] = _parts
+    environment.globals["relations"] = RELATIONS
+    environment.globals["verbs"] = VERBS
+    return environment.get_template(template).render(context)
+
+
+def _rows(rows: Rows) -> list[str]:
+    return [show_row(row) for row in rows]
+
+
+def _parts(text: str) -> list[str]:
+    """A text cut where a long name may be broken: ConcurrentAppendException."""
+    return re.split(r"(?<=[a-z])(?=[A-Z])", text)

@@ -1,0 +1,170 @@
+"""Results as a notebook shows them: the same pictures as in the report, each fragment on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.execute import execute, execution_frame, observe
+from isolitmus.checker.telling.draw import dependencies
+from isolitmus.checker.telling.figures import Graph, graph, render
+from isolitmus.checker.telling.picture import timeline_svg
+from isolitmus.checker.telling.words import given, other_ways, serial_words
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.checker.checks import Checked
+    from isolitmus.checker.runs import Judged
+    from isolitmus.checker.separation import Separation
+    from isolitmus.model.frame import Edge
+    from isolitmus.model.values import Rows
+    from isolitmus.model.verdict import Verdict, Violation
+
+__all__ = ["checked_html", "judged_html", "separation_html"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """What a fragment may show; what is empty is left out. ``verdicts`` are words and what more is
+    to say, with the levels; ``graphs`` are by caption.
+    """
+
+    title: str
+    lines: Sequence[str] = ()
+    transactions: Mapping[str, str] = field(default_factory=dict)
+    timeline: str = ""
+    versions: Sequence[Mapping[str, Rows]] = ()
+    verdicts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
+    graphs: Mapping[str, Graph] = field(default_factory=dict)
+
+    def html(self) -> str:
+        return render("notebook.html.j2", shown=self)
+
+
+def judged_html(judged: Judged) -> str:
+    """A run: what became of each transaction, the table at every version, the verdicts and why.
+
+    >>> from isolitmus.checker import run
+    >>> from isolitmus.specs import litmus, protocol
+    >>> html = judged_html(run(litmus("reorder"), protocol("delta-write-serializable")))
+    >>> html.count("<svg"), "One serial order of the writers gives the table" in html
+    (2, True)
+    """
+    done, test = judged.run, judged.litmus
+    frame = judged.frame
+    sql = _sql(test)
+    nodes = {} if frame is None else {name: sql[name] for name in frame.nodes}
+    edges = [] if frame is None else dependencies(frame)
+    levels = {name: v for name, v in judged.levels.items() if not isinstance(v, Needs)}
+    graphs = _graphs(nodes, edges, levels)
+    if not graphs and edges:
+        graphs = {"The dependencies": graph(nodes, edges)}
+    return _Fragment(
+        f"{test.name} on {done.engine} ({done.engine_version}) under {done.protocol}",
+        [serial_words(judged.serial.orders, judged.serial.unexplained), *judged.differences],
+        sql,
+        timeline_svg(test.schedule, done),
+        done.versions,
+        _verdicts(levels),
+        graphs,
+    ).html()
+
+
+def checked_html(checked: Checked) -> str:
+    """The verdicts on a history, each cycle as a graph.
+
+    >>> from isolitmus.checker import check
+    >>> from isolitmus.specs import level, litmus
+    >>> skew = check(litmus("history-write-skew"), [level("serializable")])
+    >>> "T1 before T2, because" in checked_html(skew)
+    True
+    """
+    counted = f"{checked.transactions} transactions, {checked.operations} reads and writes"
+    return _Fragment(
+        checked.name,
+        [counted, *(f"Assumed: {line}" for line in checked.assumptions)],
+        verdicts=_verdicts(checked.levels),
+        graphs=_graphs({}, [], checked.levels),
+    ).html()
+
+
+def separation_html(separation: Separation) -> str:
+    """The answer to ``separate``: the history with its schedule, if it has one, and the graph."""
+    found = separation
+    extra = " and no serial order explains" if found.unexplained else ""
+    between = f"admitted by {found.a}, forbidden by {found.b}{extra}"
+    searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
+    if found.litmus is None or found.forbidden is None:
+        title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
+        return _Fragment(title, [searched]).html()
+    title = f"{found.transactions} transactions {between}"
+    violations = {
+        f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation
+        for violation in found.forbidden.violations
+    }
+    test: Litmus | HistoryTest = found.litmus
+    if isinstance(test, HistoryTest):
+        history = test.history
+        nodes = {transaction.name: str(transaction) for transaction in history.transactions}
+        edges = [] if history.undetermined() else dependencies(history.frame())
+        drawn = {words: graph(nodes, edges, violation) for words, violation in violations.items()}
+        lines = [searched, *other_ways(found.forbidden)]
+        return _Fragment(title, lines, nodes, graphs=drawn).html()
+    # What the first spec admits commits, so that nothing needs to be checked again.
+    execution = execute(test)
+    done = observe(test, execution, found.a)
+    lines = [searched]
+    if found.serial is not None:
+        lines.append(serial_words(found.serial.orders, found.serial.unexplained))
+    nodes = _sql(test)
+    edges = dependencies(execution_frame(execution))
+    return _Fragment(
+        title,
+        lines,
+        nodes,
+        timeline_svg(test.schedule, done),
+        done.versions,
+        graphs={words: graph(nodes, edges, violation) for words, violation in violations.items()},
+    ).html()
+
+
+def _sql(test: Litmus) -> dict[str, str]:
+    return {name: statement.sql for name, statement in test.transactions.items()}
+
+
+def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]:
+    """The levels by verdict, with the order that is its witness or the reason that it is open."""
+    shown: dict[tuple[str, str], list[str]] = {}
+    for name, verdict in levels.items():
+        match verdict:
+            case Allowed(witness) if witness:
+                more = f", for example in the order {' '.join(witness)}"
+            case Unknown(reason):
+                more = f": {reason}"
+            case _:
+                more = ""
+        shown.setdefault((str(verdict), more), []).append(name)
+    return shown
+
+
+def _graphs(
+    nodes: Mapping[str, str], edges: Sequence[Edge], levels: Mapping[str, Verdict]
+) -> dict[str, Graph]:
+    """A graph for each cycle; levels that a cycle breaks alike share it."""
+    shared: dict[tuple[bool, frozenset[Edge]], list[str]] = {}
+    violations: dict[tuple[bool, frozenset[Edge]], Violation] = {}
+    for name, verdict in levels.items():
+        if isinstance(verdict, Forbidden):
+            violation = verdict.violations[0]
+            key = violation.kind == "empty", frozenset(violation.cycle)
+            shared.setdefault(key, []).append(name)
+            violations.setdefault(key, violation)
+    return {
+        f"Why {' and '.join(names)} {'forbids' if len(names) == 1 else 'forbid'} it": graph(
+            nodes, edges, violations[key]
+        )
+        for key, names in shared.items()
+    }

@@ -11,7 +11,7 @@ from isolitmus.checker.telling.draw import timeline
 from isolitmus.checker.telling.refusals import refusals
 from isolitmus.checker.telling.words import refusal, serial_words
 from isolitmus.cli.output import named, print_json, progress, say
-from isolitmus.conformance.engines import open_engine, refuse_unable
+from isolitmus.conformance.engines import implements, open_engine, refuse_unable
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.values import show_row
@@ -49,13 +49,15 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
             if name != "model":
                 with progress(f"starting {name}"):
                     opened[name] = stack.enter_context(open_engine(name))
-        asked = [opened[name] for name in carriers]
         for test in tests:
             runs = []
             for spec in specs or _expected(test):
                 predicted = Judged(test, model(test, spec))
                 why = refusals(execute(test, spec), spec)
-                for carry in asked:
+                for name in carriers:
+                    if not implements(name, spec.name):
+                        continue
+                    carry = opened[name]
                     with progress(f"{test.name} under {spec.name}"):
                         judged = predicted if carry is model else Judged(test, carry(test, spec))
                     differences = [*judged.differences, *compare(predicted.run, judged.run)]

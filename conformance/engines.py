@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["ENGINES", "open_engine", "refuse_unable"]
+__all__ = ["ENGINES", "implements", "open_engine", "refuse_unable"]
 
 ENGINES = {
     "model": "isolitmus's own executor: any protocol file, no JVM",
@@ -37,6 +37,21 @@ def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
 
         for protocol in protocols:
             table_level(protocol)
+
+
+def implements(name: str, protocol: str) -> bool:
+    """Whether an engine implements a protocol.
+
+    >>> implements("model", "delta-write-serializable-repaired")
+    True
+    >>> implements("delta", "delta-write-serializable-repaired")
+    False
+    """
+    try:
+        refuse_unable(name, [protocol])
+    except UnknownName:
+        return False
+    return True
 
 
 @contextmanager

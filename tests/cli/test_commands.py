@@ -95,6 +95,16 @@ def test_separate_says_what_it_supposes_and_shows_every_order(call):
     assert "If x2 came before x1:\n  T2 before T1, because" in out
 
 
+def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
+    monkeypatch.setattr(
+        "isolitmus.cli.run.implements", lambda _, name: name == "delta-serializable"
+    )
+    status, out, _ = call("run", "reorder", "--engine", "model")
+    asked = [line for line in out.splitlines() if line.startswith("reorder on")]
+    assert status == 0
+    assert asked == ["reorder on model (1) under delta-serializable"]
+
+
 def test_a_protocol_of_one_s_own_may_admit_what_is_found(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = '"Weak" (* mine *) empty unseen & removes-meets-removes as Conflict'
@@ -171,7 +181,8 @@ def test_what_separate_saves_runs(call, tmp_path):
     call("separate", "delta-write-serializable", "serializable", "--save", path)
     status, out, _ = call("run", path)
     assert status == 0
-    assert out.endswith("3 of 3 runs as expected.\n")
+    n = len(protocols())
+    assert out.endswith(f"{n} of {n} runs as expected.\n")
 
 
 def test_run_as_json_has_the_contract_s_keys(call):

@@ -1,0 +1,40 @@
+"""The repair of WriteSerializable: what it keeps, what it costs (semantics.md, Corollary 6b)."""
+
+import pytest
+
+from isolitmus.checker import run, separate
+from isolitmus.specs import litmus, protocol, scope, spec
+
+REPAIRED, PLAIN = "delta-write-serializable-repaired", "delta-write-serializable"
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, pytest.param(5, marks=pytest.mark.slow)])
+def test_the_repaired_checks_keep_the_promise_up_to_the_bound(n):
+    answer = separate(spec(REPAIRED), spec("write-serializable"), scope("table"), transactions=[n])
+    assert (answer.by, answer.found) == ("symbolic", False)
+
+
+def test_the_plain_checks_do_not():
+    answer = separate(spec(PLAIN), spec("write-serializable"), scope("table"))
+    assert answer.transactions == 3
+    repaired = run(answer.litmus, protocol(REPAIRED)).run.transactions["delete"]
+    assert repaired.outcome == "ConcurrentAppendException"
+
+
+def test_the_repair_refuses_more_and_never_less():
+    assert separate(spec(REPAIRED), spec(PLAIN), scope("table")).found is False
+    assert separate(spec(PLAIN), spec(REPAIRED), scope("table")).transactions == 3
+
+
+def test_it_still_allows_the_reorder():
+    kept = run(litmus("reorder"), protocol(REPAIRED)).run.transactions
+    assert {t.outcome for t in kept.values()} == {"committed"}
+    assert separate(spec(REPAIRED), spec("log-serializable"), scope("table")).transactions == 2
+
+
+def test_its_cost_has_a_smallest_example():
+    """A history that is write-serializable, that the plain checks admit, and that it refuses."""
+    text = separate(spec(PLAIN), spec(REPAIRED), scope("table")).litmus
+    plain = run(text, protocol(PLAIN))
+    assert plain.verdict(spec("write-serializable"))
+    assert len(plain.serial.orders) > 0

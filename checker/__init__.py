@@ -10,11 +10,18 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks import check
     from isolitmus.checker.runs import run
     from isolitmus.checker.separation import separate
+    from isolitmus.checker.sweep import sweep
     from isolitmus.checker.telling.words import explain
 
-__all__ = ["check", "explain", "run", "separate"]
+__all__ = ["check", "explain", "run", "separate", "sweep"]
 
 __getattr__ = lazily(
     __name__,
-    {"check": "checks", "explain": "telling.words", "run": "runs", "separate": "separation"},
+    {
+        "check": "checks",
+        "explain": "telling.words",
+        "run": "runs",
+        "separate": "separation",
+        "sweep": "sweep",
+    },
 )

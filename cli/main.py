@@ -141,6 +141,24 @@ def separate(
 
 
 @app.command()
+def sweep(
+    scope: Annotated[str, typer.Argument(metavar="SCOPE", help="A scope's name, or a scope file.")],
+    *,
+    transactions: Annotated[
+        str | None, typer.Option(metavar="N|N..M", help="How many; default: the scope's.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", help="The most candidates to sweep.")
+    ] = 20_000_000,
+    as_json: Json = False,
+) -> None:
+    """Count every candidate of a scope: what each protocol admits, and what levels say of that."""
+    from isolitmus.cli.sweep import sweep as command
+
+    raise typer.Exit(command(scope, transactions, limit, as_json=as_json))
+
+
+@app.command()
 def run(
     tests: Annotated[
         list[str],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.separation import By, Separation
     from isolitmus.model.litmus import HistoryTest
 
-__all__ = ["separate"]
+__all__ = ["separate", "sizes"]
 
 RELATIONS = {
     "equal": "equal to",
@@ -52,7 +52,7 @@ def separate(
         raise IsolitmusError(f"--time is {seconds:g}; a number of seconds from 0 is wanted")
     if save is not None and not save.parent.is_dir():
         raise IsolitmusError(f"cannot write {save}: there is no folder {save.parent}")
-    sizes = None if transactions is None else _sizes(transactions)
+    asked = None if transactions is None else sizes(transactions)
     answers = []
     for first, second in [specs, specs[::-1]] if both else [specs]:
         with progress(f"separate {first.name} {second.name}") as tell:
@@ -62,7 +62,7 @@ def separate(
                     second,
                     inside,
                     by=way,
-                    transactions=sizes,
+                    transactions=asked,
                     unexplained=unexplained,
                     seconds=seconds,
                     progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
@@ -94,7 +94,7 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def _sizes(text: str) -> range:
+def sizes(text: str) -> range:
     """``N`` or ``N..M`` as the sizes to try."""
     low, dots, high = text.partition("..")
     try:

@@ -9,13 +9,14 @@ is shared with the solver's search but the frame; each is the other's oracle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, permutations
+from itertools import product as cartesian
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.reading.matrix import BitSlices, holds
+from isolitmus.checker.reading.matrix import holds
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
@@ -23,6 +24,7 @@ from isolitmus.checker.searching.abstract import (
     sessions_vary,
     uses_versions,
 )
+from isolitmus.checker.searching.product import Product
 from isolitmus.model.errors import TimeLimit
 from isolitmus.model.spec import Fold
 
@@ -64,6 +66,7 @@ class Batch:
     """
 
     size: tuple[int, int, int]
+    product: Product
     histories: Histories[int]
     orders: tuple[Order[int], ...]
     valid: Bits
@@ -75,17 +78,15 @@ class Batch:
         frames = self.histories.frames(spec, self.orders if uses_versions(spec) else ())
         fold = Fold(frames, spec.definitions)
         admitted = frames.booleans.conj(holds(frames, axiom, fold) for axiom in spec.axioms)
-        size = _size(self.histories.booleans)
-        flat = np.frombuffer(admitted.to_bytes(-(-size // 8), "little"), np.uint8)
-        table = np.unpackbits(flat, bitorder="little", count=size).reshape(self.valid.size, -1)
+        table = self.product.bits(admitted).reshape(self.valid.size, -1)
         if observed:
-            return table.astype(np.bool_)
+            return table
         return np.asarray(table.any(axis=1, keepdims=True), np.bool_)
 
     @property
     def choices(self) -> int:
         """The number of version orders of each history."""
-        return _size(self.histories.booleans) // self.valid.size
+        return self.product.size // self.valid.size
 
     def history(self, k: int, *, observed: bool) -> History:
         """History number k of the batch (its bit); ``observed``: with its version order."""
@@ -132,7 +133,7 @@ def batches(n: int, *specs: Spec, sessions: bool) -> Iterator[Batch]:
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)
     options = _options(n)
-    joins = sorted(product((False, True), repeat=n - 1 if sessions else 0), key=sum)
+    joins = sorted(cartesian((False, True), repeat=n - 1 if sessions else 0), key=sum)
     for links in range(n if sessions else 1):
         for operations, keys, groups in _sizes(n, options):
             for lists in _pieces([options[size] for size in groups], ordered=ordered):
@@ -146,9 +147,9 @@ def batches(n: int, *specs: Spec, sessions: bool) -> Iterator[Batch]:
 def _options(n: int) -> dict[tuple[int, int], list[_Option]]:
     """What n transactions may do with one key, by number of operations and of writers."""
     found: dict[tuple[int, int], list[_Option]] = {}
-    for writes in product((False, True), repeat=n):
+    for writes in cartesian((False, True), repeat=n):
         sources = [[None, n, *(s for s in range(n) if s != t and writes[s])] for t in range(n)]
-        for chosen in product(*sources):
+        for chosen in cartesian(*sources):
             option = _Option(writes, chosen)
             found.setdefault(option.size, []).append(option)
     return found
@@ -187,12 +188,7 @@ def _orders(option: _Option) -> list[tuple[int, ...]]:
 def _readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each transaction the order in which it reads the keys, if any spec can see it."""
     every = permutations(range(keys)) if "po" in needs else [tuple(range(keys))]
-    return product([(*order, *range(keys, len(KEYS))) for order in every], repeat=n)
-
-
-def _size(booleans: object) -> int:
-    assert isinstance(booleans, BitSlices)
-    return booleans.true.bit_length()
+    return cartesian([(*order, *range(keys, len(KEYS))) for order in every], repeat=n)
 
 
 def _batch(
@@ -206,22 +202,10 @@ def _batch(
 ) -> Batch:
     axes = [len(options) for options in lists]
     ranks = [_orders(options[0]) if ordered else [()] for options in lists]
-    shape = (*axes, *(len(r) for r in ranks))
-    size = int(np.prod(shape))
-    true = (1 << size) - 1
-    booleans = BitSlices(true)
+    product = Product((*axes, *(len(r) for r in ranks)))
+    plane = product.plane
+    true = product.booleans.true
     count = len(KEYS)
-
-    def plane(values: Bits, *at: int) -> int:
-        """The bits of a Boolean that depends on these axes of the product only."""
-        if not values.any():
-            return 0
-        inner = [1] * len(shape)
-        for axis in at:
-            inner[axis] = shape[axis]
-        whole = np.broadcast_to(values.reshape(inner), shape)
-        return int.from_bytes(np.packbits(whole.ravel(), bitorder="little").tobytes(), "little")
-
     writes = [
         [plane(np.array([o.writes[t] for o in lists[x]]), x) for x in range(count)]
         for t in range(n)
@@ -243,7 +227,7 @@ def _batch(
         for h, option in enumerate(lists[x]):
             writers = [t for t in range(n) if option.writes[t]]
             for k, rank in enumerate(ranks[x]):
-                for (i, at), (j, to) in product(zip(writers, rank, strict=True), repeat=2):
+                for (i, at), (j, to) in cartesian(zip(writers, rank, strict=True), repeat=2):
                     before[i, j, h, k] = at < to
         orders.append([[plane(before[i, j], x, count + x) for j in range(n)] for i in range(n)])
     place = [[order.index(x) for x in range(count)] for order in reading]
@@ -259,5 +243,5 @@ def _batch(
             does |= acts.reshape([-1 if axis == x else 1 for axis in range(count)])
         busy &= does
     joins = [true if together else 0 for together in joined]
-    histories = Histories(booleans, writes, sources, joins, first)
-    return Batch(measure, histories, tuple(orders), busy.ravel())
+    histories = Histories(product.booleans, writes, sources, joins, first)
+    return Batch(measure, product, histories, tuple(orders), busy.ravel())

@@ -80,6 +80,12 @@ class Outline:
     blind: bool = False
     changes_data: bool = True
 
+    @property
+    def sure(self) -> bool:
+        """Whether values have no say in it at all."""
+        looks = not any(look.partly for look in self.looks) and not self.may_files
+        return looks and all(insertion.sure for insertion in self.inserts)
+
     def reads(self, partition: int) -> bool:
         """Whether it reads every row of the partition."""
         return any(partition in look.whole for look in self.looks)

@@ -1,6 +1,7 @@
 """The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
 
-Files are (writer, partition); rows, too: all rows that a statement puts into a partition share their
+The Booleans may be literals, for a solver, or bits of many candidates at once (``checker.reading.
+matrix``), where nothing is left open. Files are (writer, partition); rows, too: all rows that a statement puts into a partition share their
 fate, for no statement with an outline tells them apart unless it looks at values. Where it does, the
 circuit leaves open what it cannot know: it has every frame that execution can give, and maybe more.
 So what it lacks is not there, and what it has is executed before it counts.
@@ -10,21 +11,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.reading.matrix import Matrices
+from isolitmus.checker.searching.outline import Unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from isolitmus.checker.reading.gates import Gates
-    from isolitmus.checker.reading.matrix import Matrix
+    from isolitmus.checker.reading.matrix import Booleans, Matrix
     from isolitmus.checker.searching.outline import Outline
 
 __all__ = ["Row", "TableCircuit"]
 
-Pairs = dict[tuple[int, int], list[int]]
+B = TypeVar("B")
+Pairs = dict[tuple[int, int], list[B]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,72 +39,70 @@ class Row:
     serial: int = 0
 
 
-class TableCircuit:
-    """Executions of ``writers`` statements in log order, then ``readers`` queries.
+class TableCircuit(Generic[B]):
+    """Executions of ``writers`` statements in log order, then queries.
 
-    ``outlines[s]`` and ``queries[q]`` are what may run; ``live`` the partitions of the initial files,
-    ``partitions`` how many there are. ``runs[j][s]``: transaction j (from 0, writers first) runs
-    statement s (readers: query s); ``sees[j][k]``: version k + 1 is at or before j's read version.
+    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of which ``live``
+    are the partitions of the initial files and ``partitions`` how many there are. ``runs[j][s]``:
+    transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before j's read version.
+    ``free`` makes a Boolean that may be either, and ``require`` demands that one of some holds; without
+    them what looks at values is Unfit.
     """
 
     def __init__(
         self,
-        gates: Gates,
-        outlines: Sequence[Outline],
-        queries: Sequence[Outline],
+        booleans: Booleans[B],
+        menu: Sequence[Sequence[Outline]],
         live: Sequence[int],
         partitions: int,
         *,
+        runs: Sequence[Sequence[B]],
+        sees: Sequence[Sequence[B]],
         writers: int,
-        readers: int,
-        skip_noops: bool,
+        free: Callable[[], B] | None = None,
+        require: Callable[..., None] | None = None,
     ) -> None:
-        self.gates = gates
+        self.booleans = booleans
         self.writers = writers
-        self.size = writers + readers
+        self.size = len(menu)
         self.partitions = range(partitions)
-        self.menu = [outlines if j < writers else queries for j in range(self.size)]
-        self.runs = [[gates.new() for _ in self.menu[j]] for j in range(self.size)]
-        for choice in self.runs:
-            gates.one_of(choice)
-        self.sees: list[list[int]] = []
-        for j in range(self.size):
-            sees = [gates.new() for _ in range(min(j, writers))]
-            for earlier, later in pairwise(sees):
-                gates.add(earlier, -later)
-            self.sees.append(sees)
+        self.menu, self.runs, self.sees = menu, runs, sees
+        self._free, self._require = free, require
         self.files = [Row(0, p, k) for k, p in enumerate(live)]
         self.files += [Row(w, p) for w in range(1, writers + 1) for p in self.partitions]
-        self.adds: dict[Row, int] = {f: gates.true for f in self.files if not f.writer}
-        self.removes: list[dict[Row, int]] = []
-        self.there: list[dict[Row, int]] = []
-        self.recorded_files: list[dict[Row, int]] = []
-        self.versions: dict[Row, dict[tuple[Row, int], int]] = {
-            f: {(f, 0): gates.true} for f in self.files if not f.writer
+        self.adds: dict[Row, B] = {f: booleans.true for f in self.files if not f.writer}
+        self.removes: list[dict[Row, B]] = []
+        self.there: list[dict[Row, B]] = []
+        self.recorded_files: list[dict[Row, B]] = []
+        self.versions: dict[Row, dict[tuple[Row, int], B]] = {
+            f: {(f, 0): booleans.true} for f in self.files if not f.writer
         }
-        self.wrote: list[dict[Row, int]] = []
-        self._items: list[dict[Row, int]] = []
+        self.wrote: list[dict[Row, B]] = []
+        self._items: list[dict[Row, B]] = []
+        self._chosen: dict[tuple[int, tuple[int, ...]], B] = {}
         for j in range(self.size):
             self._transaction(j)
-        if skip_noops:
-            for j in range(writers):
-                gates.add(*self._actions(j))
 
-    def chosen(self, j: int, has: Callable[[Outline], bool]) -> int:
+    def acts(self, j: int) -> B:
+        """The commit of writer j (from 0) adds or removes some file."""
+        return self.booleans.disj(self._actions(j))
+
+    def chosen(self, j: int, has: Callable[[Outline], bool]) -> B:
         """Transaction j runs a statement of this kind."""
-        return self.gates.disj(
-            run for run, found in zip(self.runs[j], self.menu[j], strict=True) if has(found)
-        )
+        some = tuple(k for k, outline in enumerate(self.menu[j]) if has(outline))
+        if (j, some) not in self._chosen:
+            self._chosen[j, some] = self.booleans.disj(self.runs[j][k] for k in some)
+        return self._chosen[j, some]
 
     # What each transaction does, in the order of the log
 
     def _transaction(self, j: int) -> None:
-        gates = self.gates
+        gates, neg = self.booleans, self.booleans.neg
         there = {f: self._there(f, j) for f in self.files if f.writer <= min(j, self.writers)}
         self.there.append(there)
-        removes: dict[Row, int] = {}
-        recorded: dict[Row, int] = {}
-        items: dict[Row, int] = {}
+        removes: dict[Row, B] = {}
+        recorded: dict[Row, B] = {}
+        items: dict[Row, B] = {}
         for p in self.partitions:
             here = [f for f in there if f.partition == p and there[f] != gates.false]
             several = gates.disj(
@@ -121,7 +120,8 @@ class TableCircuit:
                 recorded[f] = gates.both(there[f], gates.disj([files, sees_it, compacts]))
                 matched = self.maybe(may_read)
                 items[f] = gates.both(there[f], gates.disj([reads, matched]))
-                gates.add(-matched, -there[f], -may_files, recorded[f])
+                if matched != gates.false:
+                    self._demand(neg(matched), neg(there[f]), neg(may_files), recorded[f])
         self.removes.append(removes)
         self.recorded_files.append(recorded)
         self._items.append(items)
@@ -130,30 +130,39 @@ class TableCircuit:
         else:
             self.wrote.append({})
 
-    def _there(self, f: Row, j: int) -> int:
+    def _there(self, f: Row, j: int) -> B:
         """The file is in the snapshot of j."""
         if f.writer > len(self.sees[j]):
-            return self.gates.false
+            return self.booleans.false
         sees = self.sees[j]
         gone = [
-            self.gates.both(sees[k], self.removes[k][f])
+            self.booleans.both(sees[k], self.removes[k][f])
             for k in range(f.writer, len(sees))
             if f in self.removes[k]
         ]
-        made = self.gates.both(self.adds[f], sees[f.writer - 1] if f.writer else self.gates.true)
-        return self.gates.conj([made, *(-g for g in gone)])
+        made = self.booleans.both(
+            self.adds[f], sees[f.writer - 1] if f.writer else self.booleans.true
+        )
+        return self.booleans.conj([made, *map(self.booleans.neg, gone)])
 
-    def maybe(self, possible: int) -> int:
+    def maybe(self, possible: B) -> B:
         """A literal that is free if the other holds, else false."""
-        if possible == self.gates.false:
-            return self.gates.false
-        free = self.gates.new()
-        self.gates.add(-free, possible)
+        if possible == self.booleans.false:
+            return self.booleans.false
+        if self._free is None:
+            raise Unfit("a statement looks at values")
+        free = self._free()
+        self._demand(self.booleans.neg(free), possible)
         return free
 
+    def _demand(self, *parts: B) -> None:
+        """One of these holds."""
+        if self._require is not None:
+            self._require(*parts)
+
     def _write(self, j: int) -> None:
-        gates, there = self.gates, self.there[j]
-        wrote: dict[Row, int] = defaultdict(lambda: gates.false)
+        gates, there = self.booleans, self.there[j]
+        wrote: dict[Row, B] = defaultdict(lambda: gates.false)
         for p in self.partitions:
             new = Row(j + 1, p)
             updates = self.chosen(j, lambda o: p in o.updates)  # noqa: B023
@@ -161,7 +170,7 @@ class TableCircuit:
             compacts = self.chosen(j, lambda o: p in o.compacts)  # noqa: B023
             inserts = self._inserts(j, p)
             gone = [f for f in self.files if f.partition == p and f in self.removes[j]]
-            carried: dict[tuple[Row, int], list[int]] = defaultdict(list)
+            carried: dict[tuple[Row, int], list[B]] = defaultdict(list)
             for f in gone:
                 for (row, version), has in self.versions[f].items():
                     moved = gates.both(self.removes[j][f], has)
@@ -178,10 +187,10 @@ class TableCircuit:
             self.adds[new] = gates.disj([inserts, *rewritten])
         self.wrote.append(dict(wrote))
 
-    def _inserts(self, j: int, p: int) -> int:
+    def _inserts(self, j: int, p: int) -> B:
         """Rows of its own come into the partition."""
-        gates = self.gates
-        parts: list[int] = []
+        gates = self.booleans
+        parts: list[B] = []
         for run, outline in zip(self.runs[j], self.menu[j], strict=True):
             for insertion in outline.inserts:
                 if insertion.partition != p:
@@ -193,23 +202,24 @@ class TableCircuit:
                     case "always":
                         holds = gates.true
                     case "any":
-                        holds = some if insertion.sure else gates.both(some, gates.new())
+                        holds = some if insertion.sure else self.maybe(some)
                     case _:
-                        holds = -some if insertion.sure else gates.disj([-some, gates.new()])
+                        none = gates.neg(some)
+                        holds = none if insertion.sure else gates.disj([none, self.maybe(run)])
                 parts.append(gates.both(run, holds))
         return gates.disj(parts)
 
-    def _actions(self, j: int) -> list[int]:
+    def _actions(self, j: int) -> list[B]:
         """The files that a commit adds and removes."""
         return [*self.removes[j].values(), *(self.adds[Row(j + 1, p)] for p in self.partitions)]
 
     # The frame
 
-    def frames(self, needs: Iterable[str]) -> Matrices[int]:
+    def frames(self, needs: Iterable[str]) -> Matrices[B]:
         """The frame with the names that are needed."""
         needs = frozenset(needs)
-        n, gates = self.size, self.gates
-        relations: dict[str, Matrix[int]] = {"so": [{} for _ in range(n)]}
+        n, gates = self.size, self.booleans
+        relations: dict[str, Matrix[B]] = {"so": [{} for _ in range(n)]}
         if needs & {"log", "vis", "unseen"}:
             self._orders(relations)
         if needs & {"wr", "ww", "rw"}:
@@ -217,54 +227,54 @@ class TableCircuit:
         if needs & {"adds-meets-reads", "removes-meets-reads", "removes-meets-removes"}:
             self._footprints(relations)
         writer = [gates.true if j < self.writers else gates.false for j in range(n)]
-        empty = [-gates.disj(self._actions(j)) if w == 1 else 1 for j, w in enumerate(writer)]
+        empty = [gates.neg(self.acts(j)) if j < self.writers else gates.true for j in range(n)]
         changes = [
             gates.both(w, self.chosen(j, lambda o: o.changes_data)) for j, w in enumerate(writer)
         ]
         sets = {
             "Writer": writer,
-            "Reader": [-w for w in writer],
+            "Reader": [gates.neg(w) for w in writer],
             "Aborted": [gates.false] * n,
             "Blind": [
                 gates.both(w, self.chosen(j, lambda o: o.blind)) for j, w in enumerate(writer)
             ],
-            "NoData": [gates.disj([empty[j], -changes[j]]) for j in range(n)],
+            "NoData": [gates.disj([empty[j], gates.neg(changes[j])]) for j in range(n)],
             "ChangesData": changes,
             "Empty": empty,
         }
         return Matrices(gates, [gates.true] * n, relations, sets)
 
-    def _matrix(self, pairs: Pairs) -> Matrix[int]:
-        rows: Matrix[int] = [{} for _ in range(self.size)]
+    def _matrix(self, pairs: Pairs[B]) -> Matrix[B]:
+        rows: Matrix[B] = [{} for _ in range(self.size)]
         for (i, j), parts in pairs.items():
-            value = self.gates.disj(parts)
-            if i != j and value != self.gates.false:
+            value = self.booleans.disj(parts)
+            if i != j and value != self.booleans.false:
                 rows[i][j] = value
         return rows
 
-    def seen(self, i: int, j: int) -> int:
+    def seen(self, i: int, j: int) -> B:
         """Transaction j sees what writer i (from 0) committed."""
-        return self.sees[j][i] if i < len(self.sees[j]) else self.gates.false
+        return self.sees[j][i] if i < len(self.sees[j]) else self.booleans.false
 
-    def _orders(self, relations: dict[str, Matrix[int]]) -> None:
-        log: Pairs = {}
-        vis: Pairs = {}
-        unseen: Pairs = {}
+    def _orders(self, relations: dict[str, Matrix[B]]) -> None:
+        log: Pairs[B] = {}
+        vis: Pairs[B] = {}
+        unseen: Pairs[B] = {}
         for i in range(self.writers):
             for j in range(self.size):
                 vis[i, j] = [self.seen(i, j)]
                 if i < j < self.writers:
-                    log[i, j] = [self.gates.true]
-                    unseen[i, j] = [-self.seen(i, j)]
+                    log[i, j] = [self.booleans.true]
+                    unseen[i, j] = [self.booleans.neg(self.seen(i, j))]
         relations["log"] = self._matrix(log)
         relations["vis"] = self._matrix(vis)
         relations["unseen"] = self._matrix(unseen)
 
-    def _footprints(self, relations: dict[str, Matrix[int]]) -> None:
-        gates = self.gates
-        adds: Pairs = {}
-        reads: Pairs = {}
-        removes: Pairs = {}
+    def _footprints(self, relations: dict[str, Matrix[B]]) -> None:
+        gates = self.booleans
+        adds: Pairs[B] = {}
+        reads: Pairs[B] = {}
+        removes: Pairs[B] = {}
         for i in range(self.writers):
             for j in range(self.writers):
                 if i == j:
@@ -290,27 +300,27 @@ class TableCircuit:
         relations["removes-meets-reads"] = self._matrix(reads)
         relations["removes-meets-removes"] = self._matrix(removes)
 
-    def _dependencies(self, relations: dict[str, Matrix[int]]) -> None:
+    def _dependencies(self, relations: dict[str, Matrix[B]]) -> None:
         """Adya's dependencies: for each row the chain of its writers, who read which link, and
         which links change what matches.
         """
-        ww: Pairs = defaultdict(list)
-        wr: Pairs = defaultdict(list)
-        rw: Pairs = defaultdict(list)
+        ww: Pairs[B] = defaultdict(list)
+        wr: Pairs[B] = defaultdict(list)
+        rw: Pairs[B] = defaultdict(list)
         for row in self.files:
             self._items_of(row, ww, wr, rw)
             self._matches_of(row, wr, rw)
         relations["ww"], relations["wr"], relations["rw"] = map(self._matrix, (ww, wr, rw))
 
-    def _items_of(self, row: Row, ww: Pairs, wr: Pairs, rw: Pairs) -> None:
-        gates = self.gates
+    def _items_of(self, row: Row, ww: Pairs[B], wr: Pairs[B], rw: Pairs[B]) -> None:
+        gates = self.booleans
         wrote = [self.wrote[k].get(row, gates.false) for k in range(self.writers)]
-        following: dict[tuple[int, int], int] = {}
+        following: dict[tuple[int, int], B] = {}
         for k in range(self.writers + 1):
             untouched = gates.true
             for m in range(k, self.writers):
                 following[k, m] = gates.both(untouched, wrote[m])
-                untouched = gates.both(untouched, -wrote[m])
+                untouched = gates.both(untouched, gates.neg(wrote[m]))
                 if k:
                     ww[k - 1, m].append(gates.both(wrote[k - 1], following[k, m]))
         for j in range(self.size):
@@ -327,8 +337,8 @@ class TableCircuit:
                 for m in range(version, self.writers):
                     rw[j, m].append(gates.both(seen, following[version, m]))
 
-    def _matches_of(self, row: Row, wr: Pairs, rw: Pairs) -> None:
-        gates = self.gates
+    def _matches_of(self, row: Row, wr: Pairs[B], rw: Pairs[B]) -> None:
+        gates, neg = self.booleans, self.booleans.neg
         p = row.partition
         alive = gates.false if row.writer else gates.true
         appeared = [gates.false] * self.size
@@ -337,8 +347,8 @@ class TableCircuit:
             if wrote == gates.false:
                 continue
             lives = gates.both(wrote, self.lives(k, row))
-            after = gates.disj([lives, gates.both(-wrote, alive)])
-            change = gates.disj([gates.both(after, -alive), gates.both(-after, alive)])
+            after = gates.disj([lives, gates.both(neg(wrote), alive)])
+            change = gates.disj([gates.both(after, neg(alive)), gates.both(neg(after), alive)])
             alive = after
             for j in range(self.size):
                 sees = self.seen(k, j)
@@ -348,22 +358,23 @@ class TableCircuit:
                 reads = gates.both(change, self.chosen(j, lambda o: o.reads(p)))
                 may = self.maybe(gates.both(self.chosen(j, lambda o: o.may_read(p)), wrote))
                 # who takes out a row takes out a match only if the row matched before
-                gates.add(-may, sees, lives, appeared[j], self._matched(j, row))
-                appeared[j] = gates.disj([appeared[j], gates.both(lives, -sees)])
+                if may != gates.false:
+                    self._demand(neg(may), sees, lives, appeared[j], self._matched(j, row))
+                appeared[j] = gates.disj([appeared[j], gates.both(lives, neg(sees))])
                 meets = gates.disj([reads, may])
                 wr[k, j].append(gates.both(meets, sees))
-                rw[j, k].append(gates.both(meets, -sees))
+                rw[j, k].append(gates.both(meets, neg(sees)))
 
-    def lives(self, k: int, row: Row) -> int:
+    def lives(self, k: int, row: Row) -> B:
         """If writer k (from 0) wrote the row, it is there afterwards."""
         if row.writer == k + 1:
-            return self.gates.true
-        return -self.chosen(k, lambda o: row.partition in o.kills)
+            return self.booleans.true
+        return self.booleans.neg(self.chosen(k, lambda o: row.partition in o.kills))
 
-    def _matched(self, j: int, row: Row) -> int:
+    def _matched(self, j: int, row: Row) -> B:
         """Transaction j read some version of the row."""
-        return self.gates.disj(
-            self.gates.both(matched, has)
+        return self.booleans.disj(
+            self.booleans.both(matched, has)
             for f, matched in self._items[j].items()
             for (other, _), has in self.versions[f].items()
             if other == row

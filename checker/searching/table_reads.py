@@ -7,7 +7,7 @@ node is there if the statement has so many reads, and somebody wrote the row or 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.reading.matrix import Matrices
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["with_reads"]
 
+B = TypeVar("B")
 
-def with_reads(circuit: TableCircuit, frames: Matrices[int]) -> Matrices[int]:
+
+def with_reads(circuit: TableCircuit[B], frames: Matrices[B]) -> Matrices[B]:
     """The frames of a circuit, with the initial transaction and the reads."""
     builder = _Builder(circuit)
     for j in range(circuit.size):
@@ -29,12 +31,12 @@ def with_reads(circuit: TableCircuit, frames: Matrices[int]) -> Matrices[int]:
     return builder.frames(frames)
 
 
-class _Builder:
-    def __init__(self, circuit: TableCircuit) -> None:
-        self.circuit, self.gates = circuit, circuit.gates
+class _Builder(Generic[B]):
+    def __init__(self, circuit: TableCircuit[B]) -> None:
+        self.circuit, self.gates = circuit, circuit.booleans
         self.init = circuit.size
         self.exists = [self.gates.true] * (circuit.size + 1)
-        self.pairs: dict[str, dict[tuple[int, int], list[int]]] = defaultdict(
+        self.pairs: dict[str, dict[tuple[int, int], list[B]]] = defaultdict(
             lambda: defaultdict(list)
         )
         for j in range(circuit.size):
@@ -42,7 +44,7 @@ class _Builder:
 
     def look(self, j: int, number: int, row: Row) -> None:
         """The node of a read of transaction j and a row."""
-        circuit, gates = self.circuit, self.gates
+        circuit, gates, neg = self.circuit, self.gates, self.gates.neg
         p = row.partition
         wrote = [circuit.wrote[k].get(row, gates.false) for k in range(circuit.writers)]
         reads = circuit.chosen(j, lambda o: any(p in k.whole for k in o.looks[number:][:1]))
@@ -55,12 +57,12 @@ class _Builder:
         initially = gates.false if row.writer else gates.true
         alive = [*(gates.both(w, circuit.lives(k, row)) for k, w in enumerate(wrote)), initially]
         visible = [gates.both(w, circuit.seen(k, j)) for k, w in enumerate(wrote)]
-        saw: dict[int, int] = {}
+        saw: dict[int, B] = {}
         later = gates.false
         for k in reversed(range(circuit.writers)):
-            saw[k] = gates.both(visible[k], -later)
+            saw[k] = gates.both(visible[k], neg(later))
             later = gates.disj([later, visible[k]])
-        saw[self.init] = -later
+        saw[self.init] = neg(later)
         version = {k: alive[k] for k in range(circuit.writers)} | {self.init: alive[-1]}
         matched = gates.disj(gates.both(saw[k], version[k]) for k in version)
         may = circuit.maybe(gates.both(may_read, there))
@@ -72,16 +74,16 @@ class _Builder:
                 self.add("wr", k, j, gates.both(there, saw[k]))
             installed = gates.true if k == self.init else wrote[k]
             concerned = gates.disj([gates.both(reads, gates.disj([matched, version[k]])), may])
-            self.add("rival", k, node, gates.conj([there, installed, -saw[k], concerned]))
+            self.add("rival", k, node, gates.conj([there, installed, neg(saw[k]), concerned]))
 
-    def add(self, name: str, i: int, j: int, pair: int) -> None:
+    def add(self, name: str, i: int, j: int, pair: B) -> None:
         if pair != self.gates.false:
             self.pairs[name][i, j].append(pair)
 
-    def frames(self, frames: Matrices[int]) -> Matrices[int]:
+    def frames(self, frames: Matrices[B]) -> Matrices[B]:
         size = len(self.exists)
         beside = [self.gates.false] * (size - self.circuit.size)
-        relations: dict[str, Matrix[int]] = {
+        relations: dict[str, Matrix[B]] = {
             name: [*map(dict, matrix), *({} for _ in beside)]
             for name, matrix in frames.relations.items()
         }

@@ -8,6 +8,7 @@ when it has nothing left to propose, there is none.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.gates import Gates
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.reading.solver import Model
+    from isolitmus.checker.searching.outline import Outline
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -48,30 +50,51 @@ def unfit(scope: Scope) -> str | None:
         return "the universe has several tables"
     try:
         for init in scope.inits:
-            circuit(Gates(), scope, init, 1, 0)
+            outlines(scope, init)
     except Unfit as error:
         return str(error)
     return None
 
 
-def circuit(
-    gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
-) -> TableCircuit:
-    """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
+def outlines(
+    scope: Scope, init: tuple[Statement, ...]
+) -> tuple[list[Outline], list[Outline], list[int], int]:
+    """The outlines of a scope's statements and of its readers, the partitions of the initial files,
+    and how many partitions there are. Unfit if there are none.
+    """
     ((name, schema),) = scope.tables.items()
     live = [file.partition for file in initial(scope.tables, init)[name].files]
     menu = [positions[0] for positions in scope.statements]
     known = partitions(schema, menu, live)
-    return TableCircuit(
-        gates,
+    return (
         [outline(statement, schema, known) for statement in menu],
         [outline(statement, schema, known) for statement in scope.readers],
         [known.index(partition) for partition in live],
         len(known),
-        writers=writers,
-        readers=readers,
-        skip_noops=scope.noops == "skip",
     )
+
+
+def circuit(
+    gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
+) -> TableCircuit[int]:
+    """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
+    statements, queries, live, count = outlines(scope, init)
+    menu = [statements] * writers + [queries] * readers
+    runs = [[gates.new() for _ in choices] for choices in menu]
+    for choices in runs:
+        gates.one_of(choices)
+    sees = [[gates.new() for _ in range(min(j, writers))] for j in range(writers + readers)]
+    for versions in sees:
+        for earlier, later in pairwise(versions):
+            gates.add(earlier, -later)
+    made = TableCircuit(
+        gates, menu, live, count, runs=runs, sees=sees, writers=writers,
+        free=gates.new, require=gates.add,
+    )  # fmt: skip
+    if scope.noops == "skip":
+        for j in range(writers):
+            gates.add(made.acts(j))
+    return made
 
 
 def search(

@@ -8,7 +8,7 @@ before those that need one more. The same scope gives the same order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -62,10 +62,13 @@ class Candidate:
     def unexplained(self) -> bool:
         """Whether at some version no serial order of the writers so far gives the tables."""
         names = tuple(event.name for event in self.events[: self.writers])
-        transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
-        litmus = Litmus("", "", "", self.scope.tables, self.init, transactions, Schedule(()))
         versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
-        return bool(unexplained(ModelExecutor(litmus), names, versions))
+        return bool(unexplained(ModelExecutor(self.plain()), names, versions))
+
+    def plain(self) -> Litmus:
+        """The candidate's transactions as they are called in its events, without a schedule."""
+        transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
+        return Litmus("", "", "", self.scope.tables, self.init, transactions, Schedule(()))
 
     def litmus(self, name: str, title: str, source: str) -> Litmus:
         """The candidate as a litmus test: named transactions and a schedule that gives these
@@ -136,10 +139,11 @@ def candidate(
     search = _Search(scope, init, len(writers), len(readers), keep=lambda _: True)
     node = search.root
     for k, read_version in writers:
-        grown = search.grown(node, k, read_version)
-        if grown is None:
+        event = search.grown(node, k, read_version)
+        if event is None:
             return None
-        node = search.longer(node, k, *grown)
+        node = search.longer(node, k, event, node.frame)
+    node = replace(node, frame=frame(node.events, reasons=False))
     return search.watched(node, [(scope.readers[q], version) for q, version in readers])
 
 
@@ -182,19 +186,19 @@ class _Search:
         last = vocabulary - 1
         for k in range(last if position == self.writers and not fresh else 0, vocabulary):
             for read_version in range(position):
-                grown = self.grown(node, k, read_version)
-                if grown is None:
+                event = self.grown(node, k, read_version)
+                if event is None:
                     continue
-                event, seen = grown
+                seen = frame((*node.events, event), reasons=False)
                 if not self.keep(seen):
                     yield None
                     continue
                 longer = self.longer(node, k, event, seen)
                 yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
 
-    def grown(self, node: _Node, k: int, read_version: int) -> tuple[Event, Frame] | None:
-        """What comes of statement k after a prefix, and the frame with it; None if it fails, or
-        does nothing where the scope skips that.
+    def grown(self, node: _Node, k: int, read_version: int) -> Event | None:
+        """What comes of statement k after a prefix; None if it fails, or does nothing where the scope
+        skips that.
         """
         position = len(node.events) + 1
         done = self.effect(node, read_version, k, position)
@@ -202,8 +206,7 @@ class _Search:
             return None
         if self.scope.noops == "skip" and done.footprint.empty:
             return None
-        event = Event(f"T{position}", done, read_version, position)
-        return event, frame((*node.events, event), reasons=False)
+        return Event(f"T{position}", done, read_version, position)
 
     def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
         return _Node(

@@ -95,6 +95,30 @@ def test_separate_says_what_it_supposes_and_shows_every_order(call):
     assert "If x2 came before x1:\n  T2 before T1, because" in out
 
 
+def test_sweep_counts_every_candidate(call):
+    status, out, _ = call("sweep", "two-partitions", "--transactions", "2")
+    assert status == 1
+    assert "196 candidates with 2 transactions" in out
+    assert "8 are forbidden by log-serializable    (7.84 %)" in out
+    status, out, _ = call("sweep", "two-partitions", "--json")
+    assert [document["candidates"] for document in json.loads(out)] == [196, 4116]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["two-partition"], "no scope 'two-partition'; did you mean 'two-partitions'?"),
+        (["two-partitions", "--transactions", "4", "--limit", "1000"], "has 115,248 candidates with 4 transactions, more than the limit of 1,000"),
+        (["two-partitions", "--transactions", "0"], "--transactions is '0'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)  # fmt: skip
+def test_what_cannot_be_swept_is_one_sentence(call, words, message):
+    status, out, err = call("sweep", *words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
 def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
     monkeypatch.setattr(
         "isolitmus.cli.run.implements", lambda _, name: name == "delta-serializable"

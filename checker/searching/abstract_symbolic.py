@@ -108,14 +108,14 @@ class _Space:
         return None
 
     def idle(self, t: int) -> list[int]:
-        """What makes a transaction read the first key's initial version and nothing else."""
+        """What makes a transaction read the last key's initial version and nothing else."""
         sources = self.histories.sources[t]
         others = [literal for options in sources for literal in options.values()]
-        first = sources[-1][self.n]
+        only = sources[-1][self.n]
         alone = [-joined for joined in self.histories.joined[t - 1 : t + 1]]
         return [
-            first,
-            *(-o for o in others if o != first),
+            only,
+            *(-o for o in others if o != only),
             *(-w for w in self.histories.writes[t]),
             *alone,
         ]

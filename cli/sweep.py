@@ -46,9 +46,8 @@ def _print(done: Sweep) -> None:
         say(f"  {name} admits {counts.admitted:,}, of which")
         width = max(map(len, counts.forbidden), default=0)
         for level, number in counts.forbidden.items():
-            say(
-                f"    {number:>9,} are forbidden by {level:<{width}}{_share(number, counts.admitted)}"
-            )
+            share = _share(number, counts.admitted)
+            say(f"    {number:>9,} are forbidden by {level:<{width if share else 0}}{share}")
         say(
             f"    {counts.not_log_order:>9,} end with a table that the order of the log does not give"
         )

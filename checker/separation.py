@@ -245,7 +245,6 @@ class _Search(Protocol):
 class _Tables:
     """The search of a scope over tables."""
 
-    among = ", readers among them,"
     largest = LARGEST
     assumptions = TABLE_ASSUMPTIONS
     deadline: float | None = None
@@ -260,6 +259,7 @@ class _Tables:
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
         self.by: By = by or ("symbolic" if why is None else "exhaustive")
         self.name, self.sizes = scope.name, scope.transactions
+        self.among = ", readers among them," if scope.readers else ""
         self.admits, self.permits = (_on_candidates(spec) for spec in (a, b))
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.serial import ModelExecutor
-from isolitmus.checker.searching.table_bits import LARGEST, batches, count, uncountable
+from isolitmus.checker.searching.table_bits import batches, count, uncountable
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.reads import needs_reads
@@ -40,6 +40,8 @@ __all__ = ["EXPLAINED", "IN_LOG_ORDER", "LIMIT", "Counts", "Sweep", "log_order_g
 
 LIMIT = 20_000_000
 """The most candidates that are swept unless more are asked for."""
+SAMPLE = 10_000
+"""The most candidates from which the time of a sweep is estimated."""
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 LEVELS = ("log-serializable", "write-serializable")
 EXPLAINED = read(
@@ -163,7 +165,7 @@ def _pace(scope: Scope, total: int) -> str:
     start = monotonic()
     counter = _Counter([named(n) for n in PROTOCOLS], [named(n) for n in LEVELS])
     for n in range(1, 9):
-        if count(scope, n) > LARGEST // 8:
+        if n > 1 and count(scope, n) > SAMPLE:
             break
         part = n
     for batch in batches(scope, part):

@@ -74,6 +74,7 @@ def test_what_is_not_executed_would_be_explained(small, n):
     assert executed > 100
 
 
+@pytest.mark.slow
 def test_the_premise_is_needed(small):
     """Two that removed one file unseen: the rows conflict in one direction, the files in both."""
     acyclic = admission(spec("write-serializable"))

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.checker.running.serial import ModelExecutor, gives
+from isolitmus.checker.searching.recheck import recheck_candidate
 from isolitmus.checker.searching.table_bits import batches, count, uncountable
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.reads import needs_reads
-from isolitmus.model.run import same_bag
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import spec as named
 
@@ -231,18 +231,15 @@ class _Counter:
 
 
 def _positions(batch: Batch, chosen: int) -> Iterator[int]:
-    return (int(k) for k in np.flatnonzero(batch.bits(chosen)))
+    return (int(k) for k in np.flatnonzero(batch.product.bits(chosen)))
 
 
 def log_order_gives(candidate: Candidate) -> bool:
     """Whether the writers one after another in the order of the log give the final tables."""
     names = tuple(event.name for event in candidate.events)
-    tables = ModelExecutor(candidate.plain()).after(names)
     seen = {name: table.rows() for name, table in candidate.states[-1].items()}
-    return tables is not None and all(same_bag(tables[name], seen[name]) for name in seen)
+    return gives(ModelExecutor(candidate.plain()), names, seen)
 
 
 def _litmus(candidate: Candidate, protocol: Spec, level: Spec) -> Litmus:
-    from isolitmus.checker.searching.recheck import recheck_candidate
-
     return recheck_candidate(candidate, protocol, level, unexplained=False)[0]

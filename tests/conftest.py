@@ -1,12 +1,16 @@
-"""What every test has in common: how hard Hypothesis tries, chosen by HYPOTHESIS_PROFILE.
+"""What every test has in common: how hard Hypothesis tries (HYPOTHESIS_PROFILE), and the command line.
 
 Tests that start a JVM are marked ``spark``, long ones ``slow``; `pytest -m "not spark"` runs on a
 machine without Java. The default profile is deterministic: what passed passes again.
 """
 
 import os
+import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from isolitmus.cli.main import main
 
 settings.register_profile(
     "default",
@@ -24,3 +28,17 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(*words): the exit status, standard output and standard error of ``isolitmus WORDS``."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return call

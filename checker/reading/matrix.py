@@ -12,12 +12,14 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from isolitmus.model.spec import Fold
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.spec import Axiom, Fold
+    from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["BitSlices", "Booleans", "Matrices", "Matrix", "holds"]
+__all__ = ["BitSlices", "Booleans", "Matrices", "Matrix", "admitted", "holds"]
 
 B = TypeVar("B")
 Matrix = list[dict[int, B]]
@@ -170,3 +172,15 @@ def holds(algebra: Matrices[B], axiom: Axiom, fold: Fold[Matrix[B], Members[B]])
         else [row[i] for i, row in enumerate(relation) if i in row]
     )
     return booleans.neg(booleans.disj(broken))
+
+
+def admitted(algebra: Matrices[B], spec: Spec) -> B:
+    """The Boolean of a spec: in which frames every axiom holds.
+
+    >>> from isolitmus.specs.cat import read
+    >>> frames = Matrices(BitSlices(0b11), [0b11], {"rw": [{0: 0b10}]}, {})
+    >>> bin(admitted(frames, read('"A" empty rw as nothing', "a")))
+    '0b1'
+    """
+    fold = Fold(algebra, spec.definitions)
+    return algebra.booleans.conj(holds(algebra, axiom, fold) for axiom in spec.axioms)

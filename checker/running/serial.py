@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.values import Rows
 
-__all__ = ["Disagreement", "Executor", "ModelExecutor", "Serial", "explain_serially", "unexplained"]
+__all__ = [
+    "Disagreement",
+    "Executor",
+    "ModelExecutor",
+    "Serial",
+    "explain_serially",
+    "gives",
+    "unexplained",
+]
 
 
 MOST_WRITERS = 8
@@ -118,10 +126,11 @@ def _explain(executor: Executor, run: Run) -> Serial:
 def _orders(
     executor: Executor, names: Sequence[str], seen: Mapping[str, Rows]
 ) -> list[tuple[str, ...]]:
-    return [order for order in permutations(names) if _gives(executor, order, seen)]
+    return [order for order in permutations(names) if gives(executor, order, seen)]
 
 
-def _gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
+def gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
+    """Whether the transactions in this order give the tables that were seen."""
     tables = executor.after(order)
     return tables is not None and all(same_bag(tables[name], seen[name]) for name in seen)
 
@@ -133,5 +142,5 @@ def unexplained(
     return tuple(
         k
         for k, seen in enumerate(versions)
-        if not any(_gives(executor, order, seen) for order in permutations(names[:k]))
+        if not any(gives(executor, order, seen) for order in permutations(names[:k]))
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from isolitmus.checker.reading.matrix import Matrices
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
+from isolitmus.model.reads import needs_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,10 +107,15 @@ class Histories(Generic[B]):
         """Whether t reads x."""
         return self.booleans.disj(self.sources[t][x].values())
 
+    def used(self, x: int) -> B:
+        """Whether some transaction reads or writes x."""
+        return self.booleans.disj(
+            does for t in range(self.n) for does in (self.reads(t, x), self.writes[t][x])
+        )
+
     def frames(self, spec: Spec, orders: Sequence[Order[B]]) -> Matrices[B]:
         """The frames on which the spec is judged, with a version order for each key."""
-        with_reads = bool(spec.needs & {"rf", "po", "in", "rival"})
-        builder = _Builder(self, spec.needs, with_reads)
+        builder = _Builder(self, spec.needs, needs_reads(spec))
         return builder.frames(orders)
 
     def history(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.reading.matrix import holds
+from isolitmus.checker.reading.matrix import admitted
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
@@ -26,7 +26,6 @@ from isolitmus.checker.searching.abstract import (
 )
 from isolitmus.checker.searching.product import Product
 from isolitmus.model.errors import TimeLimit
-from isolitmus.model.spec import Fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,9 +75,7 @@ class Batch:
         ``observed`` under each of them (so many columns).
         """
         frames = self.histories.frames(spec, self.orders if uses_versions(spec) else ())
-        fold = Fold(frames, spec.definitions)
-        admitted = frames.booleans.conj(holds(frames, axiom, fold) for axiom in spec.axioms)
-        table = self.product.bits(admitted).reshape(self.valid.size, -1)
+        table = self.product.bits(admitted(frames, spec)).reshape(self.valid.size, -1)
         if observed:
             return table
         return np.asarray(table.any(axis=1, keepdims=True), np.bool_)
@@ -116,8 +113,8 @@ def search(
         if deadline is not None and monotonic() > deadline:
             raise TimeLimit(f"the time limit ended the search after {examined} histories")
         examined += int(batch.valid.sum())
-        admitted, permitted = (batch.admits(spec, observed=observed) for spec in (a, b))
-        separating = batch.valid[:, None] & admitted & ~permitted
+        admits, permits = (batch.admits(spec, observed=observed) for spec in (a, b))
+        separating = batch.valid[:, None] & admits & ~permits
         if separating.any():
             h, order = (int(i) for i in np.argwhere(separating)[0])
             return batch.history(h * batch.choices + order, observed=observed), examined

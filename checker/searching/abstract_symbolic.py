@@ -165,7 +165,7 @@ class _Space:
         reads = [[h.reads(t, x) for t in range(self.n)] for x in range(len(KEYS))]
         writes = [[h.writes[t][x] for t in range(self.n)] for x in range(len(KEYS))]
         yield [literal for row in (*reads, *writes) for literal in row]
-        yield [self.gates.disj([*r, *w]) for r, w in zip(reads, writes, strict=True)]
+        yield [h.used(x) for x in range(len(KEYS))]
 
     def fewest(self, best: Model, literals: list[int]) -> Model:
         """A model in which the fewest of the literals hold; no more may from now on."""
@@ -222,10 +222,7 @@ def _histories(gates: Gates, n: int, *specs: Spec) -> Histories[int]:
     histories = Histories(gates, writes, sources, joined, first)
     for t in range(n):
         gates.add(*writes[t], *(s for x in keys for s in sources[t][x].values()))
-    used = [
-        gates.disj([*(writes[t][x] for t in range(n)), *(histories.reads(t, x) for t in range(n))])
-        for x in keys
-    ]
+    used = [histories.used(x) for x in keys]
     for x in keys[1:]:
         gates.add(-used[x], used[x - 1])
     _descending(gates, histories)

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.reading.matrix import holds
+from isolitmus.checker.reading.matrix import admitted
 from isolitmus.checker.searching.product import Product
 from isolitmus.checker.searching.table_circuit import TableCircuit
 from isolitmus.checker.searching.table_symbolic import outlines, unfit
 from isolitmus.checker.searching.universe import candidate
-from isolitmus.model.spec import Fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.searching.product import Bits
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -62,15 +60,7 @@ class Batch:
     def admits(self, *specs: Spec) -> list[int]:
         """For each spec the candidates that it admits, as a bitset."""
         frames = self.circuit.frames(frozenset[str]().union(*(spec.needs for spec in specs)))
-        found = []
-        for spec in specs:
-            fold = Fold(frames, spec.definitions)
-            found.append(frames.booleans.conj(holds(frames, axiom, fold) for axiom in spec.axioms))
-        return found
-
-    def bits(self, candidates: int) -> Bits:
-        """A bitset of candidates as an array."""
-        return self.product.bits(candidates)
+        return [admitted(frames, spec) for spec in specs]
 
     def candidate(self, k: int) -> Candidate:
         """Candidate k, executed; every statement of it must change some file."""

@@ -1,10 +1,11 @@
 """The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
 
-The Booleans may be literals, for a solver, or bits of many candidates at once (``checker.reading.
-matrix``), where nothing is left open. Files are (writer, partition); rows, too: all rows that a statement puts into a partition share their
-fate, for no statement with an outline tells them apart unless it looks at values. Where it does, the
-circuit leaves open what it cannot know: it has every frame that execution can give, and maybe more.
-So what it lacks is not there, and what it has is executed before it counts.
+The Booleans may be literals, for a solver, or bits of many candidates at once
+(``checker.reading.matrix``), where nothing is left open. Files are (writer, partition); rows, too: all
+rows that a statement puts into a partition share their fate, for no statement with an outline tells
+them apart unless it looks at values. Where it does, the circuit leaves open what it cannot know: it has
+every frame that execution can give, and maybe more. So what it lacks is not there, and what it has is
+executed before it counts.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.cli.main import main
-
 LITMUS = """\
 title = "T"
 source = "S"
@@ -77,16 +75,8 @@ SEPARATE = ("separate", "serializable", "log-serializable")
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
+def call(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["isolitmus", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
     return call
 
 

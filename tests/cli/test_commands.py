@@ -6,21 +6,8 @@ import sys
 
 import pytest
 
-from isolitmus.cli.main import main
 from isolitmus.specs import litmus
 from isolitmus.specs.catalogue import levels, protocols
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return call
 
 
 def test_separate_prints_the_answer_and_exits_1(call):

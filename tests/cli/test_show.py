@@ -1,28 +1,14 @@
 """``isolitmus show`` of litmus tests: their frames, and what a spec's statements denote on them."""
 
 import json
-import sys
 
 import pytest
 
 from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.checker.telling.sight import look
-from isolitmus.cli.main import main
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus
 from isolitmus.specs.catalogue import litmus_tests
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return call
 
 
 def test_a_test_in_full_ends_with_its_frame(call):

@@ -16,21 +16,8 @@ import pytest
 
 import isolitmus.conformance.delta as engine
 import isolitmus.conformance.session as module
-from isolitmus.cli.main import main
 
 RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-write-serializable")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["isolitmus", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return call
 
 
 def test_no_java_is_status_4(call, monkeypatch, tmp_path):

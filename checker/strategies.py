@@ -116,6 +116,7 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         "merge",
         "overwrite",
         "replace",
+        "subquery",
         "partition",
         "optimize",
     ]
@@ -130,13 +131,22 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
             return f"DELETE FROM t{where}"
         case "update":
             sets = draw(
-                st.sampled_from(["x = id + 1", f"part = {part}", f"id = id + 1, x = {part}"])
+                st.sampled_from(
+                    [
+                        "x = id + 1",
+                        f"part = {part}",
+                        f"id = id + 1, x = {part}",
+                        f"x = (SELECT max(id) FROM t WHERE part = {part})",
+                    ]
+                )
             )
             return f"UPDATE t SET {sets}{where}"
         case "merge":
             return draw(_merges(row[1:-1].split(", ")))
         case "overwrite":
             return f"INSERT OVERWRITE t {select}"
+        case "subquery":
+            return draw(_subqueries(part, where))
         case "replace":
             condition = draw(st.sampled_from([f"part = {part}", f"part = {part} AND id < 3"]))
             chosen = draw(st.sampled_from([f"id, {part}, x", f"count(*), {part}, 1"]))
@@ -155,6 +165,32 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
 
 
 @st.composite
+def _subqueries(draw: DrawFn, part: int, where: str) -> str:
+    inner = draw(predicates(depth=1))
+    join = f" AND {where[7:]}" if where else ""
+    return draw(
+        st.sampled_from(
+            [
+                f"INSERT INTO t SELECT (SELECT max(id) FROM t WHERE {inner}), {part}, 1",
+                f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE {inner}) = 0",
+                f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 3)",
+                f"INSERT INTO t SELECT * FROM t WHERE id IN (SELECT x FROM t WHERE {inner}){join}",
+                f"INSERT INTO t SELECT * FROM t WHERE id NOT IN (SELECT x FROM t WHERE {inner}){join}",
+                (
+                    f"INSERT INTO t SELECT id + 1, {part}, 2 FROM t WHERE"
+                    f" NOT EXISTS (SELECT 1 FROM t AS u WHERE u.id = t.id + 1){join}"
+                ),
+                (
+                    f"INSERT INTO t SELECT * FROM t WHERE EXISTS"
+                    f" (SELECT 1 FROM t AS u WHERE u.id = t.x AND u.part = {part}){join}"
+                ),
+                f"INSERT OVERWRITE t SELECT * FROM t WHERE x < (SELECT max(x) FROM t WHERE {inner})",
+            ]
+        )
+    )
+
+
+@st.composite
 def _merges(draw: DrawFn, values: Sequence[str]) -> str:
     x = "1" if values[2] == "NULL" else values[2]
     source = f"(SELECT {values[0]} AS id, {values[1]} AS part, {x} AS x) AS s"
@@ -166,6 +202,7 @@ def _merges(draw: DrawFn, values: Sequence[str]) -> str:
                 "",
                 f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
                 f" WHEN MATCHED{guard} THEN DELETE",
+                " WHEN MATCHED THEN UPDATE SET x = (SELECT sum(x) FROM t WHERE part = 1)",
             ]
         )
     )

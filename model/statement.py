@@ -31,9 +31,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """``VALUES (…), (…)`` or ``SELECT`` without FROM: rows of constant expressions."""
+    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what varies
+    in them is subqueries.
+    """
 
     rows: tuple[tuple[Expr, ...], ...]
+    where: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
-from isolitmus.specs.sql_expressions import Place, only
+from isolitmus.specs.sql_expressions import Place, Scope, Side, only
 from isolitmus.specs.sql_merges import MergeReader
-from isolitmus.specs.sql_queries import OUTSIDE
+from isolitmus.specs.sql_queries import OUTSIDE, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,13 +69,18 @@ class _StatementReader(MergeReader):
             self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
         only(self.place, node, "this", "where")
         schema, side = self.table(node.this)
-        return st.Delete(self.sql, schema.name, self.where(side, node.args.get("where")))
+        return st.Delete(self.sql, schema.name, self.command_where(side, node.args.get("where")))
 
     def update(self, node: exp.Update) -> st.Update:
         only(self.place, node, "this", "expressions", "where")
         schema, side = self.table(node.this)
-        sets = self.sets(schema, side, node.expressions, self.scope(side))
-        return st.Update(self.sql, schema.name, sets, self.where(side, node.args.get("where")))
+        scope = Scope(self.place, (side,), self.subquery)
+        sets = self.sets(schema, side, node.expressions, scope)
+        where = self.command_where(side, node.args.get("where"))
+        return st.Update(self.sql, schema.name, sets, where)
+
+    def command_where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
+        return self.where(Scope(self.place, (side,), REFUSED), node)
 
     def optimize(self) -> st.Optimize:
         try:
@@ -90,7 +95,7 @@ class _StatementReader(MergeReader):
             return st.Optimize(self.sql, schema.name, None)
         rest = str(tree.children[1].children[0])  # type: ignore[union-attr]
         parsed = self.parse(f"SELECT * FROM {name} WHERE {rest}", self.place)
-        where = self.where(side, parsed.args.get("where"))
+        where = self.where(self.scope(side), parsed.args.get("where"))
         named = {e.index for e in ex.walk(where) if isinstance(e, ex.ColumnRef)} if where else set()
         if not named <= set(schema.partition_indexes):
             self.place.refuse(None, "OPTIMIZE takes a condition on partition columns only")

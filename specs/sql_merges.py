@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -9,9 +10,9 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.schema import Column
-from isolitmus.specs.sql_expressions import Side, only, read_expression
+from isolitmus.specs.sql_expressions import Scope, Side, only, read_expression
 from isolitmus.specs.sql_inserts import InsertReader
-from isolitmus.specs.sql_queries import OUTSIDE, items_of
+from isolitmus.specs.sql_queries import OUTSIDE, REFUSED, items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
@@ -30,7 +31,7 @@ class MergeReader(InsertReader):
             self.place.refuse(
                 node.args["using"], f"both sides are called '{source.name}'; give one an alias"
             )
-        both = self.scope(target, source)
+        both = Scope(self.place, (target, source), REFUSED)
         on = self.condition(both, node.args["on"])
         matched: list[st.MatchedClause] = []
         inserts: list[st.NotMatchedClause] = []
@@ -46,7 +47,9 @@ class MergeReader(InsertReader):
                     sets = (
                         self.starred(node, schema, source)
                         if isinstance(then.expressions[0], exp.Star)
-                        else self.sets(schema, target, then.expressions, both)
+                        else self.sets(
+                            schema, target, then.expressions, replace(both, subquery=self.subquery)
+                        )
                     )
                     matched.append(st.MatchedClause("update", guard, sets))
                 else:
@@ -100,7 +103,7 @@ class MergeReader(InsertReader):
     def not_matched(
         self, schema: Schema, source: Side, condition: exp.Expr | None, then: exp.Expr
     ) -> st.NotMatchedClause:
-        scope = self.scope(None, source)
+        scope = Scope(self.place, (None, source), REFUSED)
         guard = None if condition is None else self.condition(scope, condition)
         if not isinstance(then, exp.Insert):
             self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
@@ -117,6 +120,8 @@ class MergeReader(InsertReader):
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
             column = schema.columns[index]
-            by_column[index] = read_expression(scope, value_node, null=column.type)
+            by_column[index] = read_expression(
+                replace(scope, subquery=self.subquery), value_node, null=column.type
+            )
             self.stores(value_node, column, by_column[index])
         return st.NotMatchedClause(guard, tuple(by_column[i] for i in range(len(order))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     only those for which some clause's condition holds. A file is rewritten if it holds such a row.
     """
     schema = snapshot.schemas[statement.target]
+    statement = _bound(snapshot, statement)
     source = snapshot.query(statement.source, statement.target)
     sources = [row for branch in source.branches for row in branch]
     conditions = () if statement.not_matched else tuple(c.condition for c in statement.matched)
@@ -73,8 +75,30 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     together = bool(touched) or bool(schema.partition_indexes)
     adds = snapshot.written(schema, [[*kept, *inserted]] if together else inserts)
     footprint = snapshot.footprint(schema, [filters, *source.scans], adds, touched)
-    reads = (read, *source.reads)
+    # the values of subqueries are read, but nobody records it (delta.md 8, H1)
+    stored = [v for c in statement.matched for _, v in c.sets]
+    stored += [v for c in statement.not_matched for v in c.values]
+    looked = [snapshot.lookup(s) for s in ex.subqueries(*stored) if writes]
+    reads = (read, *source.reads, *looked)
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
+
+
+def _bound(snapshot: Snapshot, statement: st.Merge) -> st.Merge:
+    """The statement with what the subqueries in its values range over."""
+
+    def sets(clause: st.MatchedClause) -> st.MatchedClause:
+        values = snapshot.bound(value for _, value in clause.sets)
+        indexes = (index for index, _ in clause.sets)
+        return replace(clause, sets=tuple(zip(indexes, values, strict=True)))
+
+    def values(clause: st.NotMatchedClause) -> st.NotMatchedClause:
+        return replace(clause, values=snapshot.bound(clause.values))
+
+    return replace(
+        statement,
+        matched=tuple(map(sets, statement.matched)),
+        not_matched=tuple(map(values, statement.not_matched)),
+    )
 
 
 def _refuse_ambiguity(

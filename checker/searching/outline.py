@@ -118,6 +118,8 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
         raise Unfit(f"table {schema.name} has rows_per_file")
     if schema.vectors:
         raise Unfit(f"table {schema.name} has deletion vectors")
+    if ex.subqueries(*_expressions(statement)):
+        raise Unfit(f"'{statement.sql}' has a subquery")
     return _Outliner(schema, known).outline(statement)
 
 
@@ -150,7 +152,23 @@ def _of_source(value: ex.Expr, row: tuple[ex.Expr, ...]) -> ex.Expr:
 
 
 def _varies(expr: ex.Expr) -> bool:
-    return bool(list(columns(expr))) or isinstance(expr, ex.Aggregate)
+    return any(isinstance(e, ex.ColumnRef | ex.Aggregate | ex.Subquery) for e in ex.walk(expr))
+
+
+def _expressions(statement: Statement) -> list[ex.Expr | None]:
+    """The expressions of a statement in which a subquery may stand."""
+    match statement:
+        case st.Insert(query=query) | st.Read(query=query) | st.Merge(source=query):
+            rows = [r for b in query for r in (b.rows if isinstance(b, st.Values) else [b.items])]
+            found = [*(branch.where for branch in query), *(e for row in rows for e in row)]
+            if isinstance(statement, st.Merge):
+                found += [v for clause in statement.matched for _, v in clause.sets]
+                found += [v for clause in statement.not_matched for v in clause.values]
+            return found
+        case st.Update(sets=sets):
+            return [value for _, value in sets]
+        case _:
+            return []
 
 
 @dataclass(frozen=True, slots=True)

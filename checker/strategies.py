@@ -119,6 +119,7 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         "subquery",
         "partition",
         "optimize",
+        "truncate",
     ]
     match draw(st.sampled_from(kinds + ["read"] * readers)):
         case "insert":
@@ -159,7 +160,11 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
             )
         case "optimize":
             where = f" WHERE part = {part}" if partitioned and draw(st.booleans()) else ""
-            return f"OPTIMIZE t{where}"
+            if draw(st.booleans()):
+                return f"REORG TABLE t{where} APPLY (PURGE)"
+            return f"OPTIMIZE t{where}{draw(st.sampled_from(['', ' ZORDER BY (id)']))}"
+        case "truncate":
+            return "TRUNCATE TABLE t"
         case _:
             return select
 
@@ -207,7 +212,17 @@ def _merges(draw: DrawFn, values: Sequence[str]) -> str:
         )
     )
     insert = " WHEN NOT MATCHED THEN INSERT *" if not matched or draw(st.booleans()) else ""
-    return f"MERGE INTO t USING {source} ON {on}{matched}{insert}"
+    lone = matched.endswith("MATCHED THEN DELETE")
+    rest = draw(
+        st.sampled_from(
+            [
+                "",
+                "" if lone else " WHEN NOT MATCHED BY SOURCE AND t.x > 0 THEN DELETE",
+                "" if lone else " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = t.x + 1",
+            ]
+        )
+    )
+    return f"MERGE INTO t USING {source} ON {on}{matched}{insert}{rest}"
 
 
 @st.composite

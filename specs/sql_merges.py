@@ -35,28 +35,44 @@ class MergeReader(InsertReader):
         on = self.condition(both, node.args["on"])
         matched: list[st.MatchedClause] = []
         inserts: list[st.NotMatchedClause] = []
+        by_source: list[st.MatchedClause] = []
         for when in node.args["whens"].expressions:
-            only(self.place, when, "matched", "condition", "then")
-            condition, then = when.args.get("condition"), when.args["then"]
+            only(self.place, when, "matched", "source", "condition", "then")
             if when.args["matched"]:
-                guard = None if condition is None else self.condition(both, condition)
-                if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
-                    matched.append(st.MatchedClause("delete", guard))
-                elif isinstance(then, exp.Update):
-                    only(self.place, then, "expressions")
-                    sets = (
-                        self.starred(node, schema, source)
-                        if isinstance(then.expressions[0], exp.Star)
-                        else self.sets(
-                            schema, target, then.expressions, replace(both, subquery=self.subquery)
-                        )
-                    )
-                    matched.append(st.MatchedClause("update", guard, sets))
-                else:
-                    self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+                matched.append(self.matched(schema, target, source, when))
+            elif when.args.get("source"):
+                by_source.append(self.matched(schema, target, None, when))
             else:
+                condition, then = when.args.get("condition"), when.args["then"]
                 inserts.append(self.not_matched(schema, source, condition, then))
-        return st.Merge(self.sql, schema.name, query, on, tuple(matched), tuple(inserts))
+        if by_source and [(c.action, c.condition) for c in matched] == [("delete", None)]:
+            self.place.refuse(
+                node, f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}"
+            )
+        return st.Merge(
+            self.sql, schema.name, query, on, tuple(matched), tuple(inserts), tuple(by_source)
+        )
+
+    def matched(
+        self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
+    ) -> st.MatchedClause:
+        """A clause on a target row and the source row that it matches; or none, without a source."""
+        scope = Scope(self.place, (target, source), REFUSED)
+        condition, then = when.args.get("condition"), when.args["then"]
+        guard = None if condition is None else self.condition(scope, condition)
+        if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
+            return st.MatchedClause("delete", guard)
+        if not isinstance(then, exp.Update):
+            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+        only(self.place, then, "expressions")
+        if isinstance(then.expressions[0], exp.Star):
+            if source is None:
+                self.place.refuse(then, "'*' needs a source row; name columns and values")
+            return st.MatchedClause("update", guard, self.starred(then, schema, source))
+        values = replace(scope, subquery=self.subquery)
+        return st.MatchedClause(
+            "update", guard, self.sets(schema, target, then.expressions, values)
+        )
 
     def merge_source(self, node: exp.Expr) -> tuple[Side, st.Query]:
         if isinstance(node, exp.Table):

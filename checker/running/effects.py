@@ -61,6 +61,8 @@ def effect(
                 return _update(snapshot, statement)
             case st.Merge():
                 return merge(snapshot, statement)
+            case st.Truncate():
+                return _truncate(snapshot, statement)
             case st.Optimize():
                 return _optimize(snapshot, statement)
     except ex.EvaluationError as error:
@@ -159,16 +161,30 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
 
 
+def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
+    """A DELETE of all rows; of an empty table it does not even try to commit
+    (TruncateDeltaTableCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    gone = removal(snapshot, schema, None)
+    footprint = snapshot.footprint(schema, [gone.filters], (), gone.removes)
+    footprint = replace(footprint, changes_data=bool(gone.removes))
+    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
+    return Effect((gone.read,), writes, (), footprint.removes, footprint, "TRUNCATE")
+
+
 def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
-    """The files of each partition that has more than one become one; no row changes
-    (OptimizeTableCommand.scala). It records its predicate and just the files it compacts.
+    """The chosen files of each partition become one; no row changes (OptimizeTableCommand.scala).
+    It records its predicate and just the files it rewrites.
     """
     schema = snapshot.schemas[statement.target]
     filters = command_filters(schema, statement.where)
     by_partition: dict[Row, list[File]] = {}
     for file in filters.files(schema, snapshot.files(schema.name)):
-        by_partition.setdefault(file.partition, []).append(file)
-    removed = [f for files in by_partition.values() if len(files) > 1 for f in files]
+        if statement.rewrite != "vector" or file.dead:
+            by_partition.setdefault(file.partition, []).append(file)
+    least = 2 if statement.rewrite == "several" else 1
+    removed = [f for files in by_partition.values() if len(files) >= least for f in files]
     adds = snapshot.written(schema, [[row for file in removed for row in file.rows]])
     footprint = Footprint(
         schema,
@@ -179,4 +195,5 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
         data_change=False,
         changes_data=False,
     )
-    return Effect((), (), adds, footprint.removes, footprint, "OPTIMIZE")
+    operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
+    return Effect((), (), adds, footprint.removes, footprint, operation)

@@ -194,7 +194,12 @@ class _Outliner:
                 return Outline((Look(there),), recorded, files=there, updates=there)
             case st.Merge():
                 return self.merge(statement)
+            case st.Truncate():
+                every = frozenset(range(len(self.known)))
+                return Outline((Look(every),), every, files=every, kills=every)
             case st.Optimize(where=where):
+                if statement.rewrite != "several":
+                    self.refuse(statement, "rewrites single files")
                 there = self.exactly(where, statement)
                 return Outline(recorded=there, compacts=there, changes_data=False)
 
@@ -245,8 +250,8 @@ class _Outliner:
         return tuple(Insertion(p, "any", frozenset((p,)), p in look.whole) for p in sorted(source))
 
     def merge(self, statement: st.Merge) -> Outline:
-        if statement.matched or len(statement.source) != 1:
-            self.refuse(statement, "has a WHEN MATCHED clause or UNION ALL")
+        if statement.matched or statement.by_source or len(statement.source) != 1:
+            self.refuse(statement, "has a clause that changes rows, or UNION ALL")
         source = statement.source[0]
         if not isinstance(source, st.Values):
             self.refuse(statement, "has a table as its source")

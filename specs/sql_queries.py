@@ -160,6 +160,7 @@ class QueryReader:
             items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
+        self.evaluated(schema, where, node.args.get("where"))
         return st.Select(schema.name, tuple(items), where, grouped)
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
@@ -167,6 +168,21 @@ class QueryReader:
         unknown = None if where is None else query_surprise(where)
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+
+    def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Refuse a condition on partition columns with an aggregate that Delta may answer from
+        metadata: it then counts as TRUE in the check of conflicts (widenNonDeterministicPredicates).
+        """
+        parts = schema.partition_indexes
+        for condition in ex.conjuncts(where) if parts else ():
+            if all(column.index in parts for column in columns(condition)) and any(
+                subquery.grouped for subquery in ex.subqueries(condition)
+            ):
+                self.place.refuse(
+                    node,
+                    f"'{condition}' names partition columns only: whether Delta evaluates such an"
+                    " aggregate when it checks for conflicts is not modelled",
+                )
 
     def subquery(
         self, around: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Expr

@@ -128,7 +128,7 @@ def test_only_anti_dependencies_point_backwards(test, name):
         assert (i, j) in frame.relations["unseen"]
 
 
-@given(litmus_tests(most=4))
+@given(litmus_tests(most=4, tracked=True))
 def test_serializable_as_checked_has_no_backward_edge(test):
     """Theorem 5, for tracked reads: what delta-serializable lets in is log-serializable."""
     run = Judged(
@@ -138,9 +138,9 @@ def test_serializable_as_checked_has_no_backward_edge(test):
     assert not run.serial.unexplained
 
 
-@given(litmus_tests(most=2))
+@given(litmus_tests(most=2, tracked=True))
 def test_two_writers_cannot_break_write_serializable(test):
-    """Theorem 7."""
+    """Theorem 7, for tracked reads."""
     frame = execution_frame(execute(test, protocol("delta-write-serializable")))
     assert admits(frame, level("write-serializable"))
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
-from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

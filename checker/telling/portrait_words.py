@@ -86,9 +86,8 @@ def _all_end_well(outcomes: Mapping[str, str]) -> bool:
 def _history(found: Separation) -> Iterator[str]:
     litmus = found.litmus
     assert isinstance(litmus, Litmus)
-    yield from (
-        f"  {line}" for line in (*run_lines(litmus), *timeline(litmus.schedule).split("\n"))
-    )
+    lines = (*run_lines(litmus), "", *timeline(litmus.schedule).split("\n"))
+    yield from (f"  {line}".rstrip() for line in lines)
 
 
 def _share(share: Share) -> str:

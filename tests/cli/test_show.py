@@ -128,7 +128,7 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     status, out, err = call("show", str(mine))
     assert (status, err) == (0, "")
     assert "It promises snapshot-isolation, and keeps it up to 3 transactions" in out
-    assert "Twice for nothing, for snapshot-isolation allows it: 2 transactions" in out
+    assert "Twice for nothing, for snapshot-isolation allows it: 3 transactions" in out
     status, out, _ = call("show", str(mine), "--json")
     (document,) = json.loads(out)
     assert document["kind"] == "protocol"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
     from isolitmus.model.values import Rows
 
 __all__ = ["DuckExecutor"]
@@ -39,8 +40,9 @@ class DuckExecutor:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
-        self._init = [sql for statement in litmus.init for sql in _translate(statement)]
-        self._texts = {name: _translate(s) for name, s in litmus.transactions.items()}
+        tables = litmus.tables
+        self._init = [sql for statement in litmus.init for sql in _translate(statement, tables)]
+        self._texts = {name: _translate(s, tables) for name, s in litmus.transactions.items()}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -66,19 +68,49 @@ class DuckExecutor:
         }
 
 
-def _translate(statement: st.Statement) -> list[str]:
+def _translate(statement: st.Statement, schemas: Mapping[str, Schema]) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
+    if isinstance(statement, st.Truncate):
+        return [f'DELETE FROM "{statement.target}"']
     tree = sqlglot.parse_one(statement.sql, read="databricks")
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
-        return [
-            f"CREATE OR REPLACE TEMP TABLE replacement AS {_sql(tree.expression)}",
-            f'DELETE FROM "{statement.target}"',
-            f"INSERT INTO {_sql(tree.this)} SELECT * FROM replacement",
-        ]
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+        return _insert(statement, tree, schemas[statement.target])
     return [_sql(tree)]
+
+
+def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes."""
+    into = tree.this
+    named = into.expressions if isinstance(into, exp.Schema) else []
+    spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
+    parts = spec.expressions if spec is not None else []
+    fixed = {part.this.name.lower(): _sql(part.expression) for part in parts}
+    open_ = [c.name for c in schema.columns if c.name.lower() not in fixed]
+    columns = ", ".join(f'"{c}"' for c in [*([n.name for n in named] or open_), *fixed])
+    query = _sql(tree.expression)
+    if fixed:
+        query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
+    if not statement.overwrite:
+        return [f'INSERT INTO "{schema.name}" ({columns}) {query}']
+    check, where = [], "TRUE"
+    if statement.dynamic and schema.partitioned_by:
+        same = (
+            f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
+        )
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif statement.where is not None:
+        where = _sql(sqlglot.parse_one(str(statement.where), read="databricks"))
+        check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
+    return [
+        f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
+        f"INSERT INTO replacement ({columns}) {query}",
+        *check,
+        f'DELETE FROM "{schema.name}" WHERE {where}',
+        f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
+    ]
 
 
 def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
@@ -93,7 +125,7 @@ def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
                 if isinstance(assignment, exp.EQ):
                     assignment.this.set("table", None)
     matched = [(clause.action, clause.condition) for clause in statement.matched]
-    if matched != [("delete", None)] or len(statement.not_matched) > 1:
+    if matched != [("delete", None)] or len(statement.not_matched) > 1 or statement.by_source:
         return [_sql(tree)]
     target, source, on = (_sql(tree.args[part]) for part in ("this", "using", "on"))
     inserts = [when for when in whens if not when.args["matched"]]

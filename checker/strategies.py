@@ -174,6 +174,7 @@ def _subqueries(draw: DrawFn, part: int, where: str) -> str:
     return draw(
         st.sampled_from(
             [
+                f"INSERT INTO t SELECT max(id), part, count(*) FROM t WHERE {inner} GROUP BY part",
                 f"INSERT INTO t SELECT (SELECT max(id) FROM t WHERE {inner}), {part}, 1",
                 f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE {inner}) = 0",
                 f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 3)",

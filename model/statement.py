@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from isolitmus.model.expression import Expr
+    from isolitmus.model.expression import ColumnRef, Expr
 
 __all__ = [
     "Branch",
@@ -42,12 +42,15 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates."""
+    """``SELECT items FROM table WHERE where [GROUP BY keys]``; ``grouped`` where the items are keys and
+    aggregates.
+    """
 
     table: str
     items: tuple[Expr, ...]
     where: Expr | None
     grouped: bool
+    keys: tuple[ColumnRef, ...] = ()
 
 
 Branch = Values | Select

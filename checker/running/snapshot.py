@@ -180,8 +180,16 @@ def _rows(
             return ()
         return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in items)
     left = [(row,) for row in around if where is None or ex.evaluate(where, (row,)) is True]
-    if branch.grouped:
+    if branch.grouped and not branch.keys:
         return (tuple(ex.evaluate(item, (), left) for item in items[0]),)
+    if branch.grouped:
+        groups: dict[Row, list[tuple[Row, ...]]] = {}
+        for rows in left:
+            groups.setdefault(tuple(ex.evaluate(k, rows) for k in branch.keys), []).append(rows)
+        return tuple(
+            tuple(ex.evaluate(item, groups[key][0], groups[key]) for item in items[0])
+            for key in sort_rows(groups)
+        )
     return tuple(tuple(ex.evaluate(item, rows) for item in items[0]) for rows in left)
 
 

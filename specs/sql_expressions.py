@@ -94,8 +94,9 @@ class Scope:
         if node.args.get("db") or node.args.get("catalog"):
             self.place.refuse(node, f"column '{node.sql()}' is qualified too far; use table.column")
         name, qualifier = node.name, node.table
+        shown = f"{qualifier}.{name}" if qualifier and self.outer else name
         every = [
-            ex.ColumnRef(s, i, name, column.type)
+            ex.ColumnRef(s, i, shown, column.type)
             for s, side in enumerate(self.sides)
             if side is not None and (not qualifier or side.name.lower() == qualifier.lower())
             for i, column in enumerate(side.columns)

@@ -201,7 +201,9 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
     """What a subquery's condition says of its own table alone, as of a table that stands alone."""
 
     def alone(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
-        return replace(part, side=0)
+        if isinstance(part, ex.Subquery):
+            return part
+        return replace(part, side=0, name=part.name.rpartition(".")[2])
 
     own = [
         ex.mapped(c, alone)

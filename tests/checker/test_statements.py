@@ -188,7 +188,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
         ),
         (
             "INSERT INTO t SELECT * FROM t WHERE EXISTS (SELECT 1 FROM s WHERE t.id = 1)",
-            "'id = 1' names no column of s",
+            "'t.id = 1' names no column of s",
         ),
         (
             (

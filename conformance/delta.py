@@ -67,7 +67,7 @@ def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 
 def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
     for statement in litmus.init:
         body = _body(statement, tables.client(_target(statement)))
-        transaction = parking.start(f"init statement {statement.sql!r}", body, stops=False)
+        transaction = parking.start(f"init statement {statement.sql!r}", body)
         if transaction.error is not None:
             failure = understand(transaction.error, session.jvm)
             raise LitmusError(
@@ -116,7 +116,9 @@ class _Replay:
             stops = step.action == "start" and not isinstance(statement, Read)
             body = _body(statement, self._tables.client(_target(statement)))
             version = self._chronicle.version
-            thread = self._parking.start(f"{name}, {statement.sql!r},", body, stops=stops)
+            thread = self._parking.start(
+                f"{name}, {statement.sql!r},", body, "commit" if stops else None
+            )
             self._started[name] = _Started(thread, version)
         self._started[name].commits += self._chronicle.update()
 

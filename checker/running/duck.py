@@ -16,6 +16,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.binding import TooManyRows, bind, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,11 @@ class DuckExecutor:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         self._init = [sql for statement in litmus.init for sql in _translate(statement)]
-        self._texts = {name: _translate(s) for name, s in litmus.transactions.items()}
+        self._texts = {
+            name: _translate(statement)
+            for name, statement in litmus.transactions.items()
+            if not litmus.client(name).let
+        }
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -52,9 +57,10 @@ class DuckExecutor:
             run(sql)
         for name in order:
             try:
-                for sql in self._texts[name]:
+                for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
             except (
+                TooManyRows,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -64,6 +70,18 @@ class DuckExecutor:
             name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())
             for name in self._litmus.tables
         }
+
+    def _bound(self, name: str) -> list[str]:
+        """The statement of a transaction whose client reads first, now."""
+        values = {
+            parameter: scalar(query.sql, tuple(_duck().execute(_query(query.sql)).fetchall()))
+            for parameter, query in self._litmus.client(name).let.items()
+        }
+        return _translate(bind(self._litmus.transactions[name], values, self._litmus.tables))
+
+
+def _query(sql: str) -> str:
+    return _sql(sqlglot.parse_one(sql, read="databricks"))
 
 
 def _translate(statement: st.Statement) -> list[str]:

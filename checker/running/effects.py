@@ -30,9 +30,14 @@ __all__ = ["effect"]
 
 
 def effect(
-    statement: st.Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+    statement: st.Statement,
+    database: Database,
+    writer: str,
+    schemas: Mapping[str, Schema],
+    cached: frozenset[str] = frozenset(),
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot.
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot, with some
+    tables cached.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
@@ -45,7 +50,7 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas)
+    snapshot = Snapshot(database, writer, schemas, cached)
     try:
         match statement:
             case st.Read():

@@ -17,8 +17,7 @@ __all__ = ["Aside", "CacheTable", "Client", "SetConf", "Write"]
 
 @dataclass(frozen=True, slots=True)
 class CacheTable:
-    """``CACHE TABLE table``; with ``keep`` False ``UNCACHE TABLE table``, or ``CLEAR CACHE`` if the
-    table is None.
+    """``CACHE TABLE table``; with ``keep`` False ``UNCACHE TABLE table``.
 
     A cache belongs to all sessions of the JVM (SharedState.cacheManager), and every statement that
     writes the table fills it anew when it ends (recacheByPlan, in WriteIntoDelta, DeleteCommand,
@@ -28,7 +27,7 @@ class CacheTable:
     """
 
     sql: str
-    table: str | None
+    table: str
     keep: bool
 
 

@@ -42,7 +42,6 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The writer's options, with the values that they take (none: any)."""
 CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
-CLEAR = re.compile(r"(?i)\s*CLEAR\s+CACHE\s*")
 SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
 EXAMPLES: Mapping[Type, Value] = {
     "INT": 1,
@@ -141,13 +140,11 @@ class TransactionReader(FileReader):
                 if name.lower() not in known:
                     self.refuse(f"{where}: no table '{name}'{near(name, schemas)}")
                 return CacheTable(text, known[name.lower()], keep)
-        if CLEAR.fullmatch(text):
-            return CacheTable(text, None, keep=False)
         found = SET.fullmatch(text)
         if found:
             return SetConf(text, found["key"], self.conf(found["key"], found["value"], where))
         self.refuse(
-            f"{where} holds {self.shown(text)}; CACHE TABLE t, UNCACHE TABLE t, CLEAR CACHE and"
+            f"{where} holds {self.shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
             " SET key = value are what is run outside a transaction; a query is a let, and a"
             " statement that writes a transaction of its own"
         )

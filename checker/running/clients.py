@@ -60,7 +60,7 @@ class Clock:
     def _cache(self, name: str) -> None:
         for aside in self._litmus.client(name).before:
             if isinstance(aside, CacheTable):
-                named = self._cached if aside.table is None else {aside.table}
+                named = {aside.table}
                 self._cached = self._cached | named if aside.keep else self._cached - named
 
     def effect(self, name: str, states: Sequence[Database], version: int) -> Effect:

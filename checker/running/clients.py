@@ -16,6 +16,7 @@ from isolitmus.checker.running.snapshot import INSIDE, Outside
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
 from isolitmus.model.expression import EvaluationError
+from isolitmus.model.statement import Truncate
 from isolitmus.specs.binding import bind, scalar
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ class Clock:
             if isinstance(aside, CacheTable):
                 named = {aside.table}
                 self._cached = self._cached | named if aside.keep else self._cached - named
+
+    def ended(self, name: str) -> None:
+        """The transaction has ended, and not failed: TRUNCATE takes its table out of the cache."""
+        statement = self._litmus.transactions[name]
+        if isinstance(statement, Truncate):
+            self._cached = self._cached - {statement.target}
 
     def effect(self, name: str, states: Sequence[Database], version: int) -> Effect:
         """What the transaction does when it takes its snapshot of a version."""

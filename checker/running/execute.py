@@ -136,6 +136,8 @@ class _Work:
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
         self.events.append(event)
+        if not event.aborted:
+            self.clock.ended(name)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.execute import after, execute, execution_frame, initial, observe
+from isolitmus.checker.running.execute import after, execute, execution_frame, observe, stages
 from isolitmus.checker.running.serial import Serial, explain_serially
 from isolitmus.checker.telling.draw import dependencies, mermaid
 from isolitmus.model.execution import Event, Execution
@@ -53,7 +53,8 @@ def run(litmus: Litmus, protocol: Spec) -> Judged:
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
-    clock, now = Clock(litmus), 0
+    inits = stages(litmus.tables, litmus.init)
+    clock, now = Clock(litmus, inits), 0
     for step in litmus.schedule.steps:
         clock.take(step, now)
         seen = observed.transactions[step.transaction]
@@ -61,7 +62,7 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
             now = max(now, *seen.commits, 0)
             if seen.outcome in TOOK_EFFECT:
                 clock.ended(step.transaction)
-    states = [initial(litmus.tables, litmus.init)]
+    states = [inits[-1]]
     events: list[Event] = []
     by_version = sorted(
         (t.version if t.version is not None else t.read_version or 0, t.version is None, name)

@@ -42,8 +42,9 @@ class _Moments:
 class Clock:
     """Follows a schedule, step by step."""
 
-    def __init__(self, litmus: Litmus) -> None:
+    def __init__(self, litmus: Litmus, inits: Sequence[Database]) -> None:
         self._litmus = litmus
+        self._inits = inits
         self._cached: frozenset[str] = frozenset()
         self._of: dict[str, _Moments] = {}
 
@@ -76,7 +77,7 @@ class Clock:
         moments = self._of[name]
         asked = moments.asked, states[moments.asked]
         planned = version if moments.analysed is None else moments.analysed
-        outside = Outside(moments.cached or frozenset(), states[planned], planned)
+        outside = Outside(moments.cached or frozenset(), states[planned], planned, self._inits)
         return perform(self._litmus, name, states[version], asked, outside)
 
 
@@ -94,7 +95,7 @@ def perform(
     reads: list[RowRead] = []
     values: dict[str, Value] = {}
     for parameter, query in litmus.client(name).let.items():
-        read = effect(query, database, name, litmus.tables)
+        read = effect(query, database, name, litmus.tables, Outside(inits=outside.inits))
         if read.error is not None:
             return read
         try:

@@ -43,6 +43,7 @@ __all__ = [
     "initial",
     "judge_execution",
     "observe",
+    "stages",
 ]
 
 NO_OP = "no-op"
@@ -51,11 +52,17 @@ ENGINE = "model"
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
-    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+    """The database when the schedule starts; LitmusError for an init statement that fails."""
+    return stages(tables, init)[-1]
+
+
+def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
+    """The empty database, and what it is after each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
     database: Database = {name: TableState() for name in tables}
+    found = [database]
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
@@ -63,6 +70,12 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
                 f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
             )
         database = after(database, Event("", done, 0))
+        found.append(database)
+    return tuple(map(_of_nobody, found))
+
+
+def _of_nobody(database: Database) -> Database:
+    """The database with rows that no transaction wrote."""
     return {
         name: TableState(
             tuple(
@@ -112,10 +125,11 @@ class _Work:
     clock: Clock
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
-        self.litmus, self.protocol, self.clock = litmus, protocol, Clock(litmus)
+        self.litmus, self.protocol = litmus, protocol
         self.events, self.started = [], {}
         try:
-            self.states = [initial(litmus.tables, litmus.init)]
+            inits = stages(litmus.tables, litmus.init)
+            self.states, self.clock = [inits[-1]], Clock(litmus, inits)
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 

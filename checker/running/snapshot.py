@@ -49,12 +49,14 @@ class Outside:
 
     Queries of the tables ``cached`` give the rows of the snapshot, but no scan that the transaction
     notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
-    the snapshot).
+    the snapshot). ``inits`` are the databases before and after each init statement: what VERSION AS OF
+    reads. That is a constant, no read of what transactions write, and Delta does not record it either.
     """
 
     cached: frozenset[str] = frozenset()
     planned: Database | None = None
     version: int | None = None
+    inits: Sequence[Database] = ()
 
 
 INSIDE = Outside()
@@ -81,6 +83,10 @@ class Snapshot:
             return self
         return replace(self, database=self.outside.planned, version=self.outside.version)
 
+    def init(self, number: int) -> Snapshot:
+        """The database after that many init statements."""
+        return replace(self, database=self.outside.inits[number])
+
     def query(self, query: st.Query, target: str | None = None) -> Result:
         """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
         branches: list[tuple[Row, ...]] = []
@@ -95,10 +101,12 @@ class Snapshot:
             if isinstance(branch, st.Select):
                 # correlated subqueries are looked up for the rows that the other conditions leave
                 plain = [c for c in ex.conjuncts(where) if not _correlated(c)]
-                read = self.select(branch.table, reduce(ex.And, plain) if plain else None)
+                source = self if branch.version is None else self.init(branch.version)
+                read = source.select(branch.table, reduce(ex.And, plain) if plain else None)
                 around = [row.values for row in read.matched]
-                reads.append(read)
-                if branch.table == tracked:
+                if branch.version is None:
+                    reads.append(read)
+                if branch.version is None and branch.table == tracked:
                     scans.append(query_filters(self.schemas[branch.table], where))
             for subquery in ex.subqueries(where, *(item for items in bound for item in items)):
                 reads.append(self.lookup(subquery, around))

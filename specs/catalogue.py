@@ -80,6 +80,9 @@ def protocol(name: str) -> Spec:
                 f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
                 " at a commit is that a relation is empty"
             )
+    for promised in found.promises:
+        if promised not in levels():
+            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, levels())}")
     return found
 
 

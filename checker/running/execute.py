@@ -15,12 +15,13 @@ from isolitmus.checker.reading.graph import first_conflict, judge, labels
 from isolitmus.checker.running.clients import Clock
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.rebase import replayed
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
-from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,7 +186,7 @@ def after(database: Database, event: Event) -> Database:
     if done.footprint is None:
         return database
     name = done.footprint.schema.name
-    return {**database, name: database[name].replay(done.removes, done.adds)}
+    return {**database, name: replayed(database[name], done)}
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:

@@ -16,6 +16,8 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.binding import TooManyRows, bind, scalar
+from isolitmus.specs.sql_queries import marked, marked_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +43,21 @@ class DuckExecutor:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         tables = litmus.tables
-        self._init = [sql for statement in litmus.init for sql in _translate(statement, tables)]
-        self._texts = {name: _translate(s, tables) for name, s in litmus.transactions.items()}
+        lets = (query for client in litmus.clients.values() for query in client.let.values())
+        kept = {t for s in (*litmus.transactions.values(), *lets) for t in st.travels(s)}
+        self._init: list[str] = []
+        for number, statement in enumerate(litmus.init, 1):
+            self._init += _translate(statement, tables)
+            self._init += [
+                f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
+                for at in sorted(kept)
+                if at[1] == number
+            ]
+        self._texts = {
+            name: _translate(statement, tables)
+            for name, statement in litmus.transactions.items()
+            if not litmus.client(name).let
+        }
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -54,9 +69,10 @@ class DuckExecutor:
             run(sql)
         for name in order:
             try:
-                for sql in self._texts[name]:
+                for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
             except (
+                TooManyRows,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -67,13 +83,41 @@ class DuckExecutor:
             for name in self._litmus.tables
         }
 
+    def _bound(self, name: str) -> list[str]:
+        """The statement of a transaction whose client reads first, now."""
+        values = {
+            parameter: scalar(query.sql, tuple(_duck().execute(_query(query.sql)).fetchall()))
+            for parameter, query in self._litmus.client(name).let.items()
+        }
+        tables = self._litmus.tables
+        return _translate(bind(self._litmus.transactions[name], values, tables), tables)
+
+
+def _query(sql: str) -> str:
+    return _sql(_tree(sql))
+
+
+def _tree(sql: str) -> exp.Expr:
+    """The author's text; a table at the version of an init statement is a table of its own."""
+    tree = sqlglot.parse_one(marked(sql), read="databricks")
+    for table in list(tree.find_all(exp.Table)):
+        if table.args.get("version"):
+            name = _after(table.name.lower(), marked_version(table) or 0)
+            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+            table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
+    return tree
+
+
+def _after(table: str, number: int) -> str:
+    return f"{table.lower()} after init {number}"
+
 
 def _translate(statement: st.Statement, schemas: Mapping[str, Schema]) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    tree = _tree(statement.sql)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
     if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.skipping import command_filters
-from isolitmus.checker.running.snapshot import Snapshot, assigned
+from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.execution import Effect, RowWrite
@@ -33,9 +33,14 @@ __all__ = ["effect"]
 
 
 def effect(
-    statement: st.Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+    statement: st.Statement,
+    database: Database,
+    writer: str,
+    schemas: Mapping[str, Schema],
+    outside: Outside = INSIDE,
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot.
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of what
+    it reads may be ``outside`` the transaction.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
@@ -48,7 +53,7 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas)
+    snapshot = Snapshot(database, writer, schemas, outside)
     try:
         match statement:
             case st.Read():
@@ -144,9 +149,10 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     """
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
-    sets = tuple((i, snapshot.bound((value,))[0]) for i, value in statement.sets)
+    planned = snapshot.planned()
+    sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
-    looked = [snapshot.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    looked = [planned.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
     after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
@@ -194,6 +200,7 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
         removes=frozenset(f.path for f in removed),
         data_change=False,
         changes_data=False,
+        orders=statement.rewrite == "all",
     )
     operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
     return Effect((), (), adds, footprint.removes, footprint, operation)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
+from isolitmus.checker.running.clients import Clock
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
 from isolitmus.checker.running.rebase import replayed
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
@@ -42,6 +44,7 @@ __all__ = [
     "initial",
     "judge_execution",
     "observe",
+    "stages",
 ]
 
 NO_OP = "no-op"
@@ -50,11 +53,17 @@ ENGINE = "model"
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
-    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+    """The database when the schedule starts; LitmusError for an init statement that fails."""
+    return stages(tables, init)[-1]
+
+
+def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
+    """The empty database, and what it is after each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
     database: Database = {name: TableState() for name in tables}
+    found = [database]
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
@@ -62,6 +71,12 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
                 f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
             )
         database = after(database, Event("", done, 0))
+        found.append(database)
+    return tuple(map(_of_nobody, found))
+
+
+def _of_nobody(database: Database) -> Database:
+    """The database with rows that no transaction wrote."""
     return {
         name: TableState(
             tuple(
@@ -85,10 +100,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         _refuse_unanswerable(protocol)
     work = _Work(litmus, protocol)
     for step in litmus.schedule.steps:
-        if step.action in ("start", "both"):
-            work.start(step.transaction)
-        if step.action in ("commit", "both"):
-            work.commit(step.transaction)
+        work.take(step)
     return Execution(tuple(work.events), tuple(work.states))
 
 
@@ -111,23 +123,36 @@ class _Work:
     events: list[Event]
     states: list[Database]
     started: dict[str, Event]
+    clock: Clock
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
         self.litmus, self.protocol = litmus, protocol
         self.events, self.started = [], {}
         try:
-            self.states = [initial(litmus.tables, litmus.init)]
+            inits = stages(litmus.tables, litmus.init)
+            self.states, self.clock = [inits[-1]], Clock(litmus, inits)
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 
+    def take(self, step: Step) -> None:
+        name = step.transaction
+        self.clock.take(step, len(self.states) - 1)
+        if step.reads and name not in self.started:
+            self.start(name)
+        if step.ends:
+            self.commit(name)
+
     def start(self, name: str) -> None:
-        statement = self.litmus.transactions[name]
-        done = effect(statement, self.states[-1], name, self.litmus.tables)
-        self.started[name] = Event(name, done, len(self.states) - 1)
+        version = len(self.states) - 1
+        done = self.clock.effect(name, self.states, version)
+        session = self.litmus.client(name).session
+        self.started[name] = Event(name, done, version, session=session)
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
         self.events.append(event)
+        if not event.aborted:
+            self.clock.ended(name)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
 

@@ -212,7 +212,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
             "INSERT INTO t SELECT * FROM t WHERE id IN (SELECT * FROM s)",
             "a subquery gives one column here",
         ),
-        ("INSERT INTO t SELECT * FROM t VERSION AS OF 1", "'VERSION' is outside"),
+        ("INSERT INTO t SELECT * FROM t VERSION AS OF 1", "write VERSION AS OF {init[1]}"),
         ("INSERT INTO t SELECT * FROM t LIMIT 1", "'LIMIT' is outside"),
         ("INSERT INTO t SELECT max(id), 1, 1 FROM t GROUP BY id + 1", "GROUP BY anything but"),
         ("INSERT INTO t SELECT 1, 1, 1 GROUP BY 1", "GROUP BY without FROM is outside"),

@@ -15,13 +15,22 @@ __all__ = ["because", "explain", "given", "member", "other_ways", "refusal", "se
 
 MEMBERS = {
     "Aborted": ("{} aborted", "{} did not abort"),
+    "Backfill": ("{} is a backfill of row tracking", "{} is no backfill of row tracking"),
     "Blind": ("{} is a blind append", "{} is no blind append"),
     "ChangesData": (
         "{} is of a kind that changes data",
         "{} is not of a kind that changes data",
     ),
+    "Default": (
+        "{} has a table that lost its isolation level",
+        "{} has a table with its isolation level",
+    ),
     "Empty": ("{} has nothing to record", "{} has something to record"),
+    "Large": ("{} tries the next version only", "{} tries further versions"),
+    "Marked": ("{} has an action that is about no file", "{} has actions on files only"),
+    "Meta": ("{} writes the metadata", "{} does not write the metadata"),
     "NoData": ("{} changes no data", "{} changes data"),
+    "Protocol": ("{} writes the protocol", "{} does not write the protocol"),
     "Reader": ("{} only reads", "{} does not only read"),
     "Writer": ("{} writes", "{} does not write"),
 }

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.clients import Clock
 from isolitmus.checker.running.execute import after, execute, execution_frame, initial, observe
 from isolitmus.checker.running.serial import Serial, explain_serially
 from isolitmus.checker.telling.draw import dependencies, mermaid
@@ -50,6 +50,11 @@ def run(litmus: Litmus, protocol: Spec) -> Judged:
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
+    clock, now = Clock(litmus), 0
+    for step in litmus.schedule.steps:
+        clock.take(step, now)
+        if step.ends:
+            now = max(now, *observed.transactions[step.transaction].commits, 0)
     states = [initial(litmus.tables, litmus.init)]
     events: list[Event] = []
     by_version = sorted(
@@ -62,8 +67,8 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
         read_version = seen.read_version or 0
         if read_version >= len(states):
             break
-        done = effect(litmus.transactions[name], states[read_version], name, litmus.tables)
-        event = Event(name, done, read_version, seen.version)
+        done = clock.effect(name, states, read_version)
+        event = Event(name, done, read_version, seen.version, session=litmus.client(name).session)
         events.append(event)
         if seen.version is not None and done.footprint is not None:
             states.append(after(states[-1], event))

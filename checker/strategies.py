@@ -40,14 +40,16 @@ NUMBERS = st.integers(0, 4)
 
 
 def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
-    """The table ``t``, by default partitioned or not, with one row a file or the default layout."""
+    """The table ``t``, by default partitioned or not, with one row a file or the default layout, with
+    deletion vectors or without.
+    """
     choices = [("part",), ()] if partitioned is None else [("part",) if partitioned else ()]
     return st.builds(
         Schema,
         st.just("t"),
         st.just(COLUMNS),
         st.sampled_from(choices),
-        st.just({}),
+        st.sampled_from([{}, {"delta.enableDeletionVectors": "true"}]),
         st.sampled_from([None, 1]),
     )
 
@@ -113,6 +115,8 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         "update",
         "merge",
         "overwrite",
+        "replace",
+        "partition",
         "optimize",
     ]
     match draw(st.sampled_from(kinds + ["read"] * readers)):
@@ -133,6 +137,16 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
             return draw(_merges(row[1:-1].split(", ")))
         case "overwrite":
             return f"INSERT OVERWRITE t {select}"
+        case "replace":
+            condition = draw(st.sampled_from([f"part = {part}", f"part = {part} AND id < 3"]))
+            chosen = draw(st.sampled_from([f"id, {part}, x", f"count(*), {part}, 1"]))
+            return f"INSERT INTO t REPLACE WHERE {condition} SELECT {chosen} FROM t{where}"
+        case "partition":
+            verb = draw(st.sampled_from(["OVERWRITE", "INTO"] if partitioned else ["INTO"]))
+            spec = f" PARTITION (part = {part})" if partitioned else " (id, x, part)"
+            return (
+                f"INSERT {verb} t{spec} SELECT id, x{'' if partitioned else ', part'} FROM t{where}"
+            )
         case "optimize":
             where = f" WHERE part = {part}" if partitioned and draw(st.booleans()) else ""
             return f"OPTIMIZE t{where}"

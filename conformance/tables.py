@@ -46,28 +46,28 @@ class Tables:
     """The tables of one litmus test; ``paths`` tells where each one's files and log are."""
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
-        self._schemas = litmus.tables
+        self.schemas = litmus.tables
         self._session = session
         self._database = directory.name
         self.paths = {name: directory / name.lower() for name in litmus.tables}
 
-    def client(self, target: str | None) -> Any:
-        """A SparkSession for one transaction, in which the test's table names resolve.
-
-        ``target`` is the table that it writes, which decides how its files are cut.
-        """
-        conf = {}
-        schema = next((s for n, s in self._schemas.items() if _same(n, target)), None)
-        if schema is not None and schema.rows_per_file is not None:
-            conf["spark.sql.files.maxRecordsPerFile"] = str(schema.rows_per_file)
-        spark = self._session.fresh(conf)
+    def client(self, target: str | None = None) -> Any:
+        """A new SparkSession in which the test's table names resolve, to write ``target``."""
+        spark = self._session.fresh(self.layout(target))
         spark.catalog.setCurrentDatabase(self._database)
         return spark
+
+    def layout(self, target: str | None) -> dict[str, str]:
+        """The confs that cut the files of a table as its schema says."""
+        schema = next((s for n, s in self.schemas.items() if _same(n, target)), None)
+        if schema is None or schema.rows_per_file is None:
+            return {}
+        return {"spark.sql.files.maxRecordsPerFile": str(schema.rows_per_file)}
 
     def create(self, level: str) -> None:
         """Create the tables, empty, at this isolation level."""
         spark = self._session.spark
-        for name, schema in self._schemas.items():
+        for name, schema in self.schemas.items():
             spark.sql(_ddl(f"{self._database}.`{name}`", schema))
             if level != DEFAULT_LEVEL:
                 _set_level(self._session, self.paths[name], level)

@@ -49,6 +49,12 @@ class Schema:
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
 
+    @property
+    def vectors(self) -> bool:
+        """Whether DELETE, UPDATE and MERGE mark rows in deletion vectors."""
+        key = "delta.enabledeletionvectors"
+        return any(k.lower() == key and v == "true" for k, v in self.properties.items())
+
     def partition_of(self, row: Row) -> Row:
         """The values of the partition columns of a row."""
         return tuple(row[i] for i in self.partition_indexes)

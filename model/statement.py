@@ -53,15 +53,18 @@ Query = tuple[Branch, ...]
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table.
-
-    ``types`` of the query are stored into the table's columns by Spark's ANSI store assignment.
+    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table; with ``where``
+    of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
+    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option.
     """
 
     sql: str
     target: str
     query: Query
     overwrite: bool = False
+    where: Expr | None = None
+    dynamic: bool = False
+    data_change: bool = True
 
 
 @dataclass(frozen=True, slots=True)

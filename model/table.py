@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from isolitmus.model.values import Row, Rows, Value
 
@@ -37,21 +37,34 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A data file: its path, the values of the partition columns, its rows, statistics by column.
+    """A data file: its path, the values of the partition columns, its live rows, statistics by column.
 
     The path tells the partition and who wrote it: ``part=0/insert-0``, the first file of insert.
+    ``dead`` counts the rows that a deletion vector hides; the statistics are still those of all.
     """
 
     path: str
     partition: Row
     rows: tuple[TableRow, ...]
     stats: tuple[Stats, ...]
+    dead: int = 0
 
     @classmethod
     def of(cls, path: str, partition: Row, rows: tuple[TableRow, ...]) -> File:
         """The file with its statistics computed from its rows (at least one)."""
         columns = zip(*(row.values for row in rows), strict=True)
         return cls(path, partition, rows, tuple(_stats(column) for column in columns))
+
+    def marked(self, gone: Container[str]) -> File:
+        """The file with a deletion vector that also hides the rows of these ids.
+
+        >>> rows = TableRow("a", "", (1,)), TableRow("b", "", (2,))
+        >>> File.of("f", (), rows).marked({"a"})
+        File(path='f', partition=(), rows=(TableRow(id='b', writer='', values=(2,)),), \
+stats=(Stats(least=1, greatest=2, nulls=0),), dead=1)
+        """
+        left = tuple(row for row in self.rows if row.id not in gone)
+        return replace(self, rows=left, dead=self.dead + len(self.rows) - len(left))
 
 
 def _stats(column: tuple[Value, ...]) -> Stats:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import HistoryError, LitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.statement import Optimize, Read
 from isolitmus.specs.expectations import ExpectationReader
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import NAME, Table, read_toml
+from isolitmus.specs.table_file import Table, read_toml
+from isolitmus.specs.transaction_file import TransactionReader, with_confs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.client import Client
     from isolitmus.model.statement import Statement
 
 __all__ = ["read_litmus"]
@@ -51,7 +52,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     return kind(document, name, text, path)
 
 
-class _LitmusReader(ExpectationReader):
+class _LitmusReader(TransactionReader, ExpectationReader):
     def head(self, document: Table) -> tuple[str, str, tuple[str, ...]]:
         title = self.get(document, "", "title", str)
         source = self.get(document, "", "source", str, "")
@@ -64,17 +65,21 @@ class _LitmusReader(ExpectationReader):
         schemas, inits = self.tables(document)
         if len(inits) != 1:
             self.refuse("table.init is a list of lists; a litmus test has one initial table")
-        transactions = self.statements(document, schemas)
+        transactions, clients = self.read_transactions(document, schemas)
         words = self.get(document, "", "schedule", str)
         try:
-            schedule = Schedule.parse(words, transactions)
+            sessions = {name: c.session for name, c in clients.items() if c.session is not None}
+            schedule = Schedule.parse(words, transactions, sessions)
         except LitmusError as error:
             self.refuse(str(error), "schedule")
+        self.steps(schedule, transactions, clients)
+        transactions = with_confs(transactions, clients, schedule)
         self.transactions, self.schemas = transactions, schemas
         expect = self.expectations(self.get(document, "", "expect", dict, {}), path)
         return Litmus(
-            name, title, source, schemas, inits[0], transactions, schedule, expect, tags, text, path
-        )
+            name, title, source, schemas, inits[0], transactions, schedule, expect, tags, text, path,
+            clients,
+        )  # fmt: skip
 
     def history(self, document: Table, name: str, text: str, path: Path | None) -> HistoryTest:
         from isolitmus.model.history import History
@@ -93,22 +98,27 @@ class _LitmusReader(ExpectationReader):
         holds, fails = self.levels(expect, "expect")
         return HistoryTest(name, title, source, history, holds, fails, tags, text, path)
 
-    def statements(self, document: Table, schemas: Mapping[str, Schema]) -> dict[str, Statement]:
-        statements: dict[str, Statement] = {}
-        for name, sql in self.get(document, "", "transactions", dict).items():
-            if not NAME.fullmatch(name):
+    def steps(
+        self,
+        schedule: Schedule,
+        transactions: Mapping[str, Statement],
+        clients: Mapping[str, Client],
+    ) -> None:
+        """Refuse the steps that a transaction cannot take."""
+        for step in schedule.steps:
+            name, statement = step.transaction, transactions[step.transaction]
+            if step.action == "before" and not (name in clients and clients[name].asks):
                 self.refuse(
-                    f"transaction '{name}': a name is letters, digits and _",
-                    f"transactions.{name}",
+                    f"schedule step '{step}': {name} has neither 'before' nor 'let'", "schedule"
                 )
-            if isinstance(sql, dict):
-                self.keys(sql, f"transactions.{name}", ("sql",))
-                text = self.get(sql, f"transactions.{name}", "sql", str)
-            else:
-                text = self.get({name: sql}, "transactions", name, str)
-            statements[name] = read_statement(
-                text, schemas, f"{self.place(f'transactions.{name}')}, transaction {name}"
-            )
-        if not statements:
-            self.refuse("[transactions] is empty")
-        return statements
+            if step.action.startswith("park-") and isinstance(statement, Read):
+                self.refuse(
+                    f"schedule step '{step}': {name} only reads, and so has no commit to park at",
+                    "schedule",
+                )
+            if step.action == "park-init" and isinstance(statement, Optimize):
+                self.refuse(
+                    f"schedule step '{step}': OPTIMIZE has its snapshot when it comes there;"
+                    f" use {name}.start",
+                    "schedule",
+                )

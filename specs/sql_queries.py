@@ -65,10 +65,10 @@ class QueryReader:
 
     # Tables
 
-    def table(self, node: exp.Expr | None) -> tuple[Schema, Side]:
+    def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.place.refuse(node, "a table's name is wanted here")
-        only(self.place, node, "this", "alias")
+        only(self.place, node, "this", "alias", *handled)
         schema = self.schemas.get(node.name.lower())
         if schema is None:
             names = [s.name for s in self.schemas.values()]

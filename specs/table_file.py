@@ -28,8 +28,8 @@ KEY = re.compile(
 PLACE = re.compile(r"line (\d+), column (\d+)")
 LEAST, MOST = RANGES["BIGINT"]
 TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
-OFF_PROPERTIES = {"delta.enabledeletionvectors": "false"}
-"""Table properties that the model knows, with the one value that it models."""
+SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
+"""The table properties that the model knows, each "true" or "false"."""
 
 
 def read_toml(text: str, label: str) -> Table:
@@ -199,10 +199,11 @@ class FileReader:
             )
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
-            if OFF_PROPERTIES.get(key.lower()) != value:
+            if key.lower() not in SWITCHES or value not in ("true", "false"):
                 self.refuse(
                     f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
-                    " known: delta.enableDeletionVectors = 'false'"
+                    " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
+                    ' "true" or "false"'
                 )
         return Schema(name, columns, partitions, properties, rows_per_file)
 

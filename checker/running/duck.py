@@ -16,11 +16,13 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.binding import TooManyRows, bind, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
     from isolitmus.model.values import Rows
 
 __all__ = ["DuckExecutor"]
@@ -39,8 +41,13 @@ class DuckExecutor:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
-        self._init = [sql for statement in litmus.init for sql in _translate(statement)]
-        self._texts = {name: _translate(s) for name, s in litmus.transactions.items()}
+        tables = litmus.tables
+        self._init = [sql for statement in litmus.init for sql in _translate(statement, tables)]
+        self._texts = {
+            name: _translate(statement, tables)
+            for name, statement in litmus.transactions.items()
+            if not litmus.client(name).let
+        }
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -52,9 +59,10 @@ class DuckExecutor:
             run(sql)
         for name in order:
             try:
-                for sql in self._texts[name]:
+                for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
             except (
+                TooManyRows,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -65,20 +73,61 @@ class DuckExecutor:
             for name in self._litmus.tables
         }
 
+    def _bound(self, name: str) -> list[str]:
+        """The statement of a transaction whose client reads first, now."""
+        values = {
+            parameter: scalar(query.sql, tuple(_duck().execute(_query(query.sql)).fetchall()))
+            for parameter, query in self._litmus.client(name).let.items()
+        }
+        tables = self._litmus.tables
+        return _translate(bind(self._litmus.transactions[name], values, tables), tables)
 
-def _translate(statement: st.Statement) -> list[str]:
+
+def _query(sql: str) -> str:
+    return _sql(sqlglot.parse_one(sql, read="databricks"))
+
+
+def _translate(statement: st.Statement, schemas: Mapping[str, Schema]) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
     tree = sqlglot.parse_one(statement.sql, read="databricks")
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
-        return [
-            f"CREATE OR REPLACE TEMP TABLE replacement AS {_sql(tree.expression)}",
-            f'DELETE FROM "{statement.target}"',
-            f"INSERT INTO {_sql(tree.this)} SELECT * FROM replacement",
-        ]
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+        return _insert(statement, tree, schemas[statement.target])
     return [_sql(tree)]
+
+
+def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes."""
+    into = tree.this
+    named = into.expressions if isinstance(into, exp.Schema) else []
+    spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
+    parts = spec.expressions if spec is not None else []
+    fixed = {part.this.name.lower(): _sql(part.expression) for part in parts}
+    open_ = [c.name for c in schema.columns if c.name.lower() not in fixed]
+    columns = ", ".join(f'"{c}"' for c in [*([n.name for n in named] or open_), *fixed])
+    query = _sql(tree.expression)
+    if fixed:
+        query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
+    if not statement.overwrite:
+        return [f'INSERT INTO "{schema.name}" ({columns}) {query}']
+    check, where = [], "TRUE"
+    if statement.dynamic and schema.partitioned_by:
+        same = (
+            f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
+        )
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif statement.where is not None:
+        where = _sql(sqlglot.parse_one(str(statement.where), read="databricks"))
+        check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
+    return [
+        f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
+        f"INSERT INTO replacement ({columns}) {query}",
+        *check,
+        f'DELETE FROM "{schema.name}" WHERE {where}',
+        f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
+    ]
 
 
 def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:

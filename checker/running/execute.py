@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
+from isolitmus.checker.running.clients import Clock
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
 from isolitmus.model.errors import LitmusError, SpecError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
@@ -84,10 +86,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         _refuse_unanswerable(protocol)
     work = _Work(litmus, protocol)
     for step in litmus.schedule.steps:
-        if step.action in ("start", "both"):
-            work.start(step.transaction)
-        if step.action in ("commit", "both"):
-            work.commit(step.transaction)
+        work.take(step)
     return Execution(tuple(work.events), tuple(work.states))
 
 
@@ -110,19 +109,29 @@ class _Work:
     events: list[Event]
     states: list[Database]
     started: dict[str, Event]
+    clock: Clock
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
-        self.litmus, self.protocol = litmus, protocol
+        self.litmus, self.protocol, self.clock = litmus, protocol, Clock(litmus)
         self.events, self.started = [], {}
         try:
             self.states = [initial(litmus.tables, litmus.init)]
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 
+    def take(self, step: Step) -> None:
+        name = step.transaction
+        self.clock.take(step, len(self.states) - 1)
+        if step.reads and name not in self.started:
+            self.start(name)
+        if step.ends:
+            self.commit(name)
+
     def start(self, name: str) -> None:
-        statement = self.litmus.transactions[name]
-        done = effect(statement, self.states[-1], name, self.litmus.tables)
-        self.started[name] = Event(name, done, len(self.states) - 1)
+        version = len(self.states) - 1
+        done = self.clock.effect(name, self.states, version)
+        session = self.litmus.client(name).session
+        self.started[name] = Event(name, done, version, session=session)
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)

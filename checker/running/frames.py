@@ -64,9 +64,10 @@ SETS = ("Writer", "Reader", "Aborted", *FLAGS)
 def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
-    Every transaction is a session of its own. ``reasons`` False leaves ``why`` empty, for counting;
-    ``reads`` True gives it the reads as nodes, see ``checker.running.row_reads``. Relations: see RELATIONS,
-    of which those of the reads are there only with them; sets: SETS.
+    A transaction is a session of its own unless it names one that it shares. ``reasons`` False
+    leaves ``why`` empty, for counting; ``reads`` True gives it the reads as nodes, see
+    ``checker.running.row_reads``. Relations: see RELATIONS, of which those of the reads are there only
+    with them; sets: SETS.
     """
     builder = _Builder(events, reasons)
     builder.orders()
@@ -113,6 +114,8 @@ class _Builder:
     def orders(self) -> None:
         for j, later in enumerate(self.events):
             for i, earlier in enumerate(self.events):
+                if i < j and later.session is not None and earlier.session == later.session:
+                    self.add("so", i, j, f"in session '{later.session}' {earlier.name} came before")
                 if i == j or earlier.version is None:
                     continue
                 if earlier.version <= later.read_version:
@@ -277,6 +280,7 @@ class _Builder:
     def predicate(self, j: int, read: RowRead, versions: list[RowVersion]) -> None:
         """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
         event = self.events[j]
+        at = event.seen_by(read)
         for version in versions:
             if version.writer == j or version.table != read.table:
                 continue
@@ -288,13 +292,13 @@ class _Builder:
             assert writer.version is not None
             row = version.after if matches else version.before
             did = "put in" if matches else "took out"
-            if writer.version <= event.read_version:
+            if writer.version <= at:
                 why = f"{event.name} read {read.words} after {writer.name} {did} row {_show(row)}"
                 self.add("wr", version.writer, j, why)
             else:
                 saw = "without" if matches else "with"
                 why = (
-                    f"{event.name} read {read.words} at version {event.read_version},"
+                    f"{event.name} read {read.words} at version {at},"
                     f" {saw} row {_show(row)}, which {writer.name} {did}"
                 )
                 self.add("rw", j, version.writer, why)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Protocol
 
-from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.clients import perform
 from isolitmus.checker.running.execute import after, initial
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
@@ -72,7 +72,7 @@ class ModelExecutor:
         return self._states[order]
 
     def _step(self, before: Database, name: str) -> Database | None:
-        done = effect(self._litmus.transactions[name], before, name, self._litmus.tables)
+        done = perform(self._litmus, name, before)
         return None if done.error is not None else after(before, Event(name, done, 0))
 
 

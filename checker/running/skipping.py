@@ -139,7 +139,7 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
             return file.stats[index].nulls > 0
         case ex.Not(ex.IsNull(ex.ColumnRef(index=index))) if index not in schema.partition_indexes:
-            return file.stats[index].nulls < len(file.rows)
+            return file.stats[index].nulls < len(file.rows) + file.dead
         case ex.Compare():
             return _compare(expr, file, schema)
         case ex.In(ex.ColumnRef() as column, values):

@@ -44,11 +44,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The database that the transaction ``writer`` has taken its snapshot of."""
+    """The database that the transaction ``writer`` has taken its snapshot of.
+
+    Queries of the tables ``cached`` give the same rows, but no scan that the transaction notices.
+    """
 
     database: Database
     writer: str
     schemas: Mapping[str, Schema]
+    cached: frozenset[str] = frozenset()
 
     def query(self, query: st.Query, target: str | None = None) -> Result:
         """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
@@ -61,7 +65,7 @@ class Snapshot:
                 continue
             read = self.select(branch.table, branch.where)
             reads.append(read)
-            if branch.table == target:
+            if branch.table == target and branch.table not in self.cached:
                 scans.append(query_filters(self.schemas[branch.table], branch.where))
             rows = [row.values for row in read.matched]
             if branch.grouped:

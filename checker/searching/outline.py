@@ -116,6 +116,8 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
     """
     if schema.rows_per_file is not None:
         raise Unfit(f"table {schema.name} has rows_per_file")
+    if schema.vectors:
+        raise Unfit(f"table {schema.name} has deletion vectors")
     return _Outliner(schema, known).outline(statement)
 
 
@@ -184,6 +186,8 @@ class _Outliner:
     def insert(self, statement: st.Insert) -> Outline:
         if len(statement.query) != 1:
             self.refuse(statement, "has UNION ALL")
+        if statement.where is not None or statement.dynamic or not statement.data_change:
+            self.refuse(statement, "overwrites a part of the table, or with an option")
         everything = frozenset(range(len(self.known)))
         kills = everything if statement.overwrite else frozenset[int]()
         overwritten = (Look(everything),) if statement.overwrite else ()

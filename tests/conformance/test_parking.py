@@ -47,8 +47,8 @@ def held_in_the_jvm(session):
 def test_parked_before_the_commit(session, table):
     path = table.paths["t"]
     with parking(session) as lot:
-        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
-        assert delete.parked
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        assert delete.reached("commit")
         assert not delete.ended
         assert latest(path) == 1
         assert len(list(path.glob("part=0/*.parquet"))) == 2
@@ -60,16 +60,16 @@ def test_parked_before_the_commit(session, table):
 
 def test_what_has_nothing_to_commit_ends_at_once(session, table):
     with parking(session) as lot:
-        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), stops=True)
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), "commit")
         assert delete.ended
-        assert not delete.parked
+        assert not delete.reached("commit")
         lot.finish(delete)
     assert latest(table.paths["t"]) == 1
 
 
 def test_what_fails_early_ends_at_once(session, table):
     with parking(session) as lot:
-        failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), stops=True)
+        failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), "commit")
         assert failed.ended
     failure = understand(failed.error, session.jvm)
     assert failure.outcome == "error:ExtendedAnalysisException"
@@ -80,8 +80,8 @@ def test_optimize_tries_again_on_the_same_thread(session, table):
     """A metadata change aborts the first transaction; the second, unobserved, commits."""
     path = table.paths["t"]
     with parking(session) as lot:
-        optimize = lot.start("optimize", run(table, "OPTIMIZE t"), stops=True)
-        assert optimize.parked
+        optimize = lot.start("optimize", run(table, "OPTIMIZE t"), "commit")
+        assert optimize.reached("commit")
         run(table, "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')")()
         lot.finish(optimize)
         assert optimize.result()
@@ -94,8 +94,8 @@ def test_time_limit_releases_everything(session, table):
     endless = "INSERT INTO t SELECT count(*), 0 FROM range(1000000000000)"
     started = time.monotonic()
     with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
-        lot.start("the endless insert", run(table, endless), stops=True)
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        lot.start("the endless insert", run(table, endless), "commit")
     assert str(caught.value) == (
         "the endless insert did not come to its commit, nor end within 6 s"
     )
@@ -108,7 +108,7 @@ def test_time_limit_releases_everything(session, table):
 
 def test_error_in_the_block_releases_everything(session, table):
     with pytest.raises(ZeroDivisionError), parking(session) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
         assert held_in_the_jvm(session) > 0
         raise ZeroDivisionError
     assert threads() == []
@@ -120,9 +120,9 @@ def test_interrupt_releases_everything(session, table):
 
     def work(interruption):
         with Parking(session, interruption, 120) as lot:
-            lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+            lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
             interruption.announce()
-            lot.start("endless", lambda: time.sleep(3), stops=False)
+            lot.start("endless", lambda: time.sleep(3))
 
     with pytest.raises(KeyboardInterrupt):
         interruptible(work)

@@ -85,10 +85,12 @@ class Judged:
     @cached_property
     def serial(self) -> Serial:
         """The serial explanation, from the rows that the run shows."""
-        return explain_serially(self.litmus, self.run)
+        return Serial((), ()) if self.litmus.raw else explain_serially(self.litmus, self.run)
 
     @cached_property
     def _retraced(self) -> tuple[Execution | None, str]:
+        if self.litmus.raw:
+            return None, "raw transactions have no rows"
         execution = retrace(self.litmus, self.run)
         for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
             for name, rows in theirs.items():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.versions import plain_row
 from isolitmus.model.client import CacheTable
+from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
@@ -75,6 +76,8 @@ class Clients:
         for key, value in confs.items():
             spark.conf.set(key, value)
         values = self._values.get(name, {})
+        if isinstance(statement, Raw):
+            return self._tables.raw_body(statement, spark)
         if client.write is not None:
             return _write(client.write, values, spark, self._tables)
         return body(bind(statement, values, self._litmus.tables), spark)

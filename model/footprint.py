@@ -75,7 +75,8 @@ class Footprint:
     ``whole_table``: it is marked as reading everything, which is not the same. ``adds`` are the
     partitions of the files that it adds, ``removes`` paths. ``blind``: only adds, and read nothing.
     ``data_change``: some action changes data. ``changes_data``: the operation may (a flag of the
-    command, not of what it did). ``header``: what it read of the table besides files. (Delta's
+    command, not of what it did). ``header``: what it read of the table besides files, None if that
+    is what the test declares. (Delta's
     OptimisticTransaction; delta.md 4.)
     """
 
@@ -88,7 +89,12 @@ class Footprint:
     changes_data: bool = True
     whole_table: bool = False
     marks: Marks = PLAIN
-    header: Header = field(default_factory=Header)
+    header: Header | None = None
+
+    @property
+    def known(self) -> Header:
+        """What it read of the table besides files."""
+        return Header.of(self.schema) if self.header is None else self.header
 
     @property
     def empty(self) -> bool:
@@ -168,7 +174,7 @@ class Footprint:
         protocol = metadata = None
         features = header.features
         if self.marks.features is not None:
-            read, strict = loser.header.features, loser.marks.strict
+            read, strict = loser.known.features, loser.marks.strict
             protocol = protocol_clash(read, self.marks.features, strict=strict)
             features = self.marks.features
         known = header.metadata

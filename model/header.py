@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Column
+    from isolitmus.model.schema import Column, Schema
 
 __all__ = ["EASY_FEATURES", "FEATURES", "Header", "Metadata", "metadata_clash", "protocol_clash"]
 
@@ -65,6 +65,11 @@ ENABLED = {
     "delta.enableInCommitTimestamps": ("inCommitTimestamp", "true"),
 }
 """Properties that may come, each with the feature that it needs and the one value it may get."""
+ALSO = {
+    MAPPING_MODE: ("columnMapping", "name"),
+    "delta.enableChangeDataFeed": ("changeDataFeed", "true"),
+}
+"""Further properties that need a feature."""
 ONCE = (
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
@@ -75,6 +80,28 @@ WITH_ROW_TRACKING = (
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
 WITH_MAPPING = (MAPPING_MODE, "delta.columnMapping.maxColumnId")
+
+
+SUPPORTED = "delta.feature."
+"""The beginning of a property that only asks for a feature."""
+LEGACY = ("appendOnly", "invariants")
+"""The features of a table's first protocol."""
+
+
+def needed(configuration: Mapping[str, str]) -> frozenset[str]:
+    """The features without which a table cannot have these properties.
+
+    >>> sorted(needed({"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}))
+    ['columnMapping']
+    """
+    found = {
+        feature
+        for key, (feature, value) in (*ENABLED.items(), *ALSO.items())
+        if configuration.get(key, "").lower() == value
+    }
+    if any(key.startswith("delta.constraints.") for key in configuration):
+        found.add("checkConstraints")
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +136,20 @@ class Header:
     features: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
     apps: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, schema: Schema) -> Header:
+        """The header of a table that is as it was declared."""
+        features = {
+            key.removeprefix(SUPPORTED): value
+            for key, value in schema.properties.items()
+            if key.startswith(SUPPORTED)
+        }
+        configuration = {
+            key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
+        }
+        metadata = Metadata(schema.columns, schema.partitioned_by, configuration)
+        return cls(metadata, frozenset((*LEGACY, *features, *needed(configuration))))
 
     def after(
         self,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.raw import Raw
+
 if TYPE_CHECKING:
     from isolitmus.model.expression import Expr
 
@@ -132,4 +134,4 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Read
+Statement = Insert | Delete | Update | Merge | Optimize | Read | Raw

@@ -10,6 +10,7 @@ from isolitmus.model.values import sort_rows
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
+    from isolitmus.model.header import Header
     from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["File", "Stats", "TableRow", "TableState"]
@@ -46,7 +47,7 @@ class File:
     path: str
     partition: Row
     rows: tuple[TableRow, ...]
-    stats: tuple[Stats, ...]
+    stats: tuple[Stats | None, ...]
     dead: int = 0
 
     @classmethod
@@ -77,9 +78,13 @@ def _stats(column: tuple[Value, ...]) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The live files of one table, in the order in which they were added."""
+    """The live files of one table, in the order in which they were added.
+
+    ``header`` is what the log says besides, None while that is what the test declares.
+    """
 
     files: tuple[File, ...] = ()
+    header: Header | None = None
 
     def rows(self) -> Rows:
         """The contents as a sorted bag."""
@@ -87,4 +92,4 @@ class TableState:
 
     def replay(self, removes: frozenset[str], adds: Iterable[File]) -> TableState:
         """The state after a commit, as the log replays: files removed by path, then files added."""
-        return TableState((*(f for f in self.files if f.path not in removes), *adds))
+        return replace(self, files=(*(f for f in self.files if f.path not in removes), *adds))

@@ -15,9 +15,10 @@ from isolitmus.model.client import CacheTable, Client, SetConf, Write
 from isolitmus.model.errors import near
 from isolitmus.specs.binding import bound, parameters
 from isolitmus.specs.confs import CONFS, OVERWRITE_MODE
+from isolitmus.specs.raw_file import RAW_KEYS, RawReader
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.table_file import NAME, FileReader, Table
+from isolitmus.specs.table_file import NAME, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +54,7 @@ EXAMPLES: Mapping[Type, Value] = {
 """What a statement's parameters are while nobody has read them."""
 
 
-class TransactionReader(FileReader):
+class TransactionReader(RawReader):
     """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
 
     def read_transactions(
@@ -79,6 +80,8 @@ class TransactionReader(FileReader):
         self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]
     ) -> tuple[st.Statement, Client]:
         """One that is a table: its keys tell of which kind it is."""
+        if not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys():
+            return self.raw(name, table, where, schemas), Client()
         if "write" in table:
             self.keys(table, where, (*WRITE, *CLIENT))
             client = replace(

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.merging import merge
+from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.skipping import command_filters
 from isolitmus.checker.running.snapshot import Snapshot, assigned
@@ -19,6 +20,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
 
@@ -68,6 +70,8 @@ def effect(
                 return merge(snapshot, statement)
             case st.Optimize():
                 return _optimize(snapshot, statement)
+            case Raw():
+                return raw_effect(snapshot, statement)
     except ex.EvaluationError as error:
         return Effect(error=error)
 

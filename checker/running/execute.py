@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
 from isolitmus.checker.running.clients import Clock
+from isolitmus.checker.running.conflicts import error_class
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.raw import file_of
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.footprint import PLAIN
+from isolitmus.model.header import Header
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
@@ -55,7 +59,10 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
 
     LitmusError for a statement that fails.
     """
-    database: Database = {name: TableState() for name in tables}
+    database: Database = {
+        name: TableState(tuple(file_of(schema, file) for file in schema.files))
+        for name, schema in tables.items()
+    }
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
@@ -64,11 +71,12 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
             )
         database = after(database, Event("", done, 0))
     return {
-        name: TableState(
-            tuple(
+        name: replace(
+            state,
+            files=tuple(
                 replace(f, rows=tuple(replace(row, writer="") for row in f.rows))
                 for f in state.files
-            )
+            ),
         )
         for name, state in database.items()
     }
@@ -150,7 +158,8 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
     wanted = replace(event, version=version)
     if protocol is None:
         return wanted
-    attempt = frame([*(e for e in before if not e.aborted), wanted], reasons=False)
+    others = [e for e in before if not e.aborted]
+    attempt = frame([*others, wanted], reasons=False)
     self = len(attempt.nodes) - 1
     shown = frozenset(
         name for name, nodes in labels(attempt, protocol).items() if nodes >> self & 1
@@ -159,7 +168,11 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
         return replace(event, labels=shown)
     conflict = first_conflict(attempt, protocol, self)
     if conflict is not None:
-        return replace(event, conflict=conflict[1], labels=shown)
+        winner, exception = conflict
+        wrote = others[winner].effect.footprint
+        assert wrote is not None
+        said = error_class(exception, wrote, event.effect.footprint)
+        return replace(event, conflict=exception, error_class=said, labels=shown)
     return replace(wanted, labels=shown)
 
 
@@ -169,7 +182,14 @@ def after(database: Database, event: Event) -> Database:
     if done.footprint is None:
         return database
     name = done.footprint.schema.name
-    return {**database, name: database[name].replay(done.removes, done.adds)}
+    state = database[name].replay(done.removes, done.adds)
+    marks = done.footprint.marks
+    if marks is not PLAIN:
+        header = (state.header or Header.of(done.footprint.schema)).after(
+            marks.metadata, marks.features, marks.domains, marks.apps
+        )
+        state = replace(state, header=header)
+    return {**database, name: state}
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
@@ -200,7 +220,7 @@ def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
         0,
         {name: transactions[name] for name in litmus.transactions},
         tuple(
-            {name: state.rows() for name, state in database.items()}
+            {n: state.rows() for n, state in database.items() if n not in litmus.opaque}
             for database in execution.states
         ),
     )
@@ -213,7 +233,9 @@ def _transaction(event: Event) -> TransactionRun:
             f"error:{done.error.exception}", done.error.exception, read_version=event.read_version
         )
     if event.conflict is not None:
-        return TransactionRun(event.conflict, event.conflict, read_version=event.read_version)
+        return TransactionRun(
+            event.conflict, event.conflict, event.error_class, read_version=event.read_version
+        )
     if done.footprint is None:
         return TransactionRun("committed", read_version=event.read_version, rows=done.rows)
     if event.version is None:
@@ -224,7 +246,7 @@ def _transaction(event: Event) -> TransactionRun:
         read_version=event.read_version,
         version=event.version,
         commits=(event.version,),
-        blind=done.footprint.blind,
+        blind=done.footprint.claims_blind,
         isolation_level=level,
         operation=done.operation,
     )

@@ -184,7 +184,7 @@ class _Builder:
             reads = loser.effect.footprint
             if not writers or reads is None:
                 continue
-            header = reads.header
+            header = reads.known
             for version, i, name, wrote in sorted(writers, key=itemgetter(0)):
                 unseen = loser.read_version < version < (loser.version or version)
                 if i == j or not unseen or wrote.schema.name != reads.schema.name:

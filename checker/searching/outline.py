@@ -21,6 +21,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.normal import columns
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,6 +161,8 @@ class _Outliner:
 
     def outline(self, statement: Statement) -> Outline:
         match statement:
+            case Raw():
+                raise Unfit("a transaction is a raw one")
             case st.Read(query=query):
                 return self.reader(query)
             case st.Insert():

@@ -132,6 +132,8 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     >>> serial_words((), (3,))
     'No serial order of the writers gives the table: at version 3 none does.'
     """
+    if not orders and not unexplained:
+        return "Raw transactions have no rows: no serial order was looked for."
     versions = " and ".join(map(str, unexplained))
     if not orders:
         return f"No serial order of the writers gives the table: at version {versions} none does."

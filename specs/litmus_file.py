@@ -16,7 +16,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.statement import Optimize, Read
 from isolitmus.specs.expectations import ExpectationReader
 from isolitmus.specs.table_file import Table, read_toml
-from isolitmus.specs.transaction_file import TransactionReader, with_confs
+from isolitmus.specs.transaction_file import TransactionReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +73,7 @@ class _LitmusReader(TransactionReader, ExpectationReader):
         except LitmusError as error:
             self.refuse(str(error), "schedule")
         self.steps(schedule, transactions, clients)
-        transactions = with_confs(transactions, clients, schedule)
+        transactions = self.with_confs(transactions, clients, schedule)
         self.transactions, self.schemas = transactions, schemas
         expect = self.expectations(self.get(document, "", "expect", dict, {}), path)
         return Litmus(

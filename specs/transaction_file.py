@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Value
 
-__all__ = ["TransactionReader", "with_confs"]
+__all__ = ["TransactionReader"]
 
 CLIENT = ("before", "let", "conf", "session")
 """The keys that every transaction may have."""
@@ -202,41 +202,40 @@ class TransactionReader(RawReader):
         write = client.write
         assert write is not None
         condition = write.options.get("replaceWhere")
-        into = f"INSERT {'OVERWRITE' if write.mode == 'overwrite' else 'INTO'} {write.table} "
+        if condition is not None:
+            into = f"INSERT INTO {write.table} REPLACE WHERE {condition} "
+        else:
+            into = f"INSERT {'OVERWRITE' if write.mode == 'overwrite' else 'INTO'} {write.table} "
         query = self.sql(into + write.query, name, f"{where}.query", schemas, client.let)
         if not isinstance(query, st.Insert):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
-        if condition is not None:
-            label = f"{where}.options.replaceWhere"
-            text = f"DELETE FROM {write.table} WHERE {condition}"
-            gone = self.sql(text, name, label, schemas, client.let)
-            assert isinstance(gone, st.Delete)
-            into = f"INSERT INTO {write.table} REPLACE WHERE {condition} "
-            query = replace(query, sql=into + write.query, where=gone.where)
-        return replace(
-            query,
-            dynamic=write.options.get("partitionOverwriteMode", "").lower() == "dynamic",
-            data_change=write.options.get("dataChange", "true").lower() == "true",
-        )
+        change = write.options.get("dataChange", "true").lower() == "true"
+        return replace(query, data_change=change)
 
-
-def with_confs(
-    statements: Mapping[str, st.Statement], clients: Mapping[str, Client], schedule: Schedule
-) -> dict[str, st.Statement]:
-    """The statements as the confs of their sessions have them do what they do."""
-    kept: dict[str, dict[str, str]] = {}
-    done = dict(statements)
-    for name in dict.fromkeys(step.transaction for step in schedule.steps):
-        client = clients.get(name, Client())
-        session = kept.setdefault(client.session, {}) if client.session is not None else {}
-        session.update({a.key: a.value for a in client.before if isinstance(a, SetConf)})
-        mode = (session | dict(client.conf)).get(OVERWRITE_MODE, "static").lower()
-        statement = statements[name]
-        if (
-            isinstance(statement, st.Insert)
-            and statement.overwrite
-            and statement.where is None
-            and not (client.write and "partitionOverwriteMode" in client.write.options)
-        ):
-            done[name] = replace(statement, dynamic=mode == "dynamic")
-    return done
+    def with_confs(
+        self,
+        statements: Mapping[str, st.Statement],
+        clients: Mapping[str, Client],
+        schedule: Schedule,
+    ) -> dict[str, st.Statement]:
+        """The statements as the confs of their sessions have them do what they do."""
+        sessions: dict[str, dict[str, str]] = {}
+        done = dict(statements)
+        for name in dict.fromkeys(step.transaction for step in schedule.steps):
+            client = clients.get(name, Client())
+            kept = sessions.setdefault(client.session, {}) if client.session is not None else {}
+            kept.update({a.key: a.value for a in client.before if isinstance(a, SetConf)})
+            confs = kept | dict(client.conf)
+            if client.write is not None and "partitionOverwriteMode" in client.write.options:
+                confs[OVERWRITE_MODE] = client.write.options["partitionOverwriteMode"]
+            statement = statements[name]
+            if not isinstance(statement, st.Insert) or not statement.overwrite:
+                continue
+            dynamic = confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
+            if dynamic and statement.where is not None:
+                self.refuse(
+                    f"transactions.{name}: a dynamic partition overwrite that names what it"
+                    " replaces is not modelled"
+                )
+            done[name] = replace(statement, dynamic=dynamic)
+        return done

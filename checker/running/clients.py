@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.snapshot import INSIDE, Outside
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
 from isolitmus.model.expression import EvaluationError
@@ -67,7 +68,9 @@ class Clock:
         """What the transaction does when it takes its snapshot of a version."""
         moments = self._of[name]
         asked = moments.asked, states[moments.asked]
-        return perform(self._litmus, name, states[version], asked, moments.cached or frozenset())
+        planned = version if moments.analysed is None else moments.analysed
+        outside = Outside(moments.cached or frozenset(), states[planned], planned)
+        return perform(self._litmus, name, states[version], asked, outside)
 
 
 def perform(
@@ -75,7 +78,7 @@ def perform(
     name: str,
     snapshot: Database,
     asked: tuple[int | None, Database] | None = None,
-    cached: frozenset[str] = frozenset(),
+    outside: Outside = INSIDE,
 ) -> Effect:
     """The effect of a transaction on a snapshot; ``asked`` is the version that its client read, and
     its database (None: the snapshot, as in a serial order).
@@ -93,5 +96,5 @@ def perform(
             return Effect(error=error)
         reads += [replace(r, version=version) for r in read.reads]
     statement = bind(litmus.transactions[name], values, litmus.tables)
-    done = effect(statement, snapshot, name, litmus.tables, cached)
+    done = effect(statement, snapshot, name, litmus.tables, outside)
     return replace(done, reads=(*reads, *done.reads)) if reads else done

@@ -15,7 +15,7 @@ from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.skipping import command_filters
-from isolitmus.checker.running.snapshot import Snapshot, assigned
+from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.execution import Effect, RowWrite
@@ -39,10 +39,10 @@ def effect(
     database: Database,
     writer: str,
     schemas: Mapping[str, Schema],
-    cached: frozenset[str] = frozenset(),
+    outside: Outside = INSIDE,
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot, with some
-    tables cached.
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of what
+    it reads may be ``outside`` the transaction.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
@@ -55,7 +55,7 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas, cached)
+    snapshot = Snapshot(database, writer, schemas, outside)
     try:
         match statement:
             case st.Read():

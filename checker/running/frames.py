@@ -115,7 +115,12 @@ class _Builder:
         for j, later in enumerate(self.events):
             for i, earlier in enumerate(self.events):
                 if i < j and later.session is not None and earlier.session == later.session:
-                    self.add("so", i, j, f"in session '{later.session}' {earlier.name} came before")
+                    self.add(
+                        "so",
+                        i,
+                        j,
+                        f"in session '{later.session}' {earlier.name} came before {later.name}",
+                    )
                 if i == j or earlier.version is None:
                     continue
                 if earlier.version <= later.read_version:

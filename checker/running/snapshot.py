@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.values import Row
 
-__all__ = ["DELTA_CAST", "Result", "Snapshot", "assigned"]
+__all__ = ["DELTA_CAST", "INSIDE", "Outside", "Result", "Snapshot", "assigned"]
 
 DELTA_CAST = "DeltaArithmeticException"
 """What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
@@ -44,16 +44,31 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The database that the transaction ``writer`` has taken its snapshot of.
+class Outside:
+    """What of a statement's reads is outside its transaction.
 
-    Queries of the tables ``cached`` give the same rows, but no scan that the transaction notices.
+    Queries of the tables ``cached`` give the rows of the snapshot, but no scan that the transaction
+    notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
+    the snapshot).
     """
+
+    cached: frozenset[str] = frozenset()
+    planned: Database | None = None
+    version: int | None = None
+
+
+INSIDE = Outside()
+"""Nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The database that the transaction ``writer`` has taken its snapshot of."""
 
     database: Database
     writer: str
     schemas: Mapping[str, Schema]
-    cached: frozenset[str] = frozenset()
+    outside: Outside = INSIDE
 
     def query(self, query: st.Query, target: str | None = None) -> Result:
         """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
@@ -66,7 +81,7 @@ class Snapshot:
                 continue
             read = self.select(branch.table, branch.where)
             reads.append(read)
-            if branch.table == target and branch.table not in self.cached:
+            if branch.table == target and branch.table not in self.outside.cached:
                 scans.append(query_filters(self.schemas[branch.table], branch.where))
             rows = [row.values for row in read.matched]
             if branch.grouped:

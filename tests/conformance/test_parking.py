@@ -58,6 +58,33 @@ def test_parked_before_the_commit(session, table):
     assert (commit.operation, commit.read_version) == ("DELETE", 1)
 
 
+def test_parked_at_one_phase_after_another(session, table):
+    """Planned, then the snapshot and the reads, then the commit: each sees what came before it."""
+    path = table.paths["t"]
+    with parking(session) as lot:
+        copy = lot.start("copy", run(table, "INSERT INTO t SELECT count(*), 1 FROM t"), "init")
+        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+            True,
+            False,
+            False,
+        ]
+        run(table, "INSERT INTO t VALUES (3, 0)")()
+        assert list(path.glob("part=1/*.parquet")) == []
+        lot.move(copy, "prepare")
+        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+            True,
+            True,
+            False,
+        ]
+        assert len(list(path.glob("part=1/*.parquet"))) == 1
+        lot.move(copy, "commit")
+        assert copy.reached("commit")
+        assert not copy.ended
+        lot.finish(copy)
+        assert copy.error is None
+    assert read_commits(path)[-1].read_version == 2
+
+
 def test_what_has_nothing_to_commit_ends_at_once(session, table):
     with parking(session) as lot:
         delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), "commit")
@@ -106,9 +133,10 @@ def test_time_limit_releases_everything(session, table):
     assert read_commits(table.paths["t"])[-1].operation == "DELETE"
 
 
-def test_error_in_the_block_releases_everything(session, table):
+@pytest.mark.parametrize("phase", ["init", "prepare", "commit"])
+def test_error_in_the_block_releases_everything(session, table, phase):
     with pytest.raises(ZeroDivisionError), parking(session) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), phase)
         assert held_in_the_jvm(session) > 0
         raise ZeroDivisionError
     assert threads() == []

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Clients", "body", "target"]
 
+WRITE = "spark.databricks.delta.write"
+"""The beginning of the confs of idempotent writes (DeltaSQLConf.scala)."""
+
 
 class Clients:
     """Opens a SparkSession for each transaction, or for those that share one."""
@@ -71,6 +74,9 @@ class Clients:
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
         confs = {**self._tables.layout(target(statement)), **client.conf}
+        if client.app is not None:
+            app, version = client.app
+            confs |= {f"{WRITE}.txnAppId": app, f"{WRITE}.txnVersion": str(version)}
         if client.session is not None:
             self._confs[client.session] = {key: spark.conf.get(key, None) for key in confs}
         for key, value in confs.items():

@@ -84,6 +84,8 @@ WITH_MAPPING = (MAPPING_MODE, "delta.columnMapping.maxColumnId")
 
 SUPPORTED = "delta.feature."
 """The beginning of a property that only asks for a feature."""
+CONSTRAINT = "delta.constraints."
+"""The beginning of a property that holds a CHECK constraint."""
 LEGACY = ("appendOnly", "invariants")
 """The features of a table's first protocol."""
 
@@ -99,7 +101,7 @@ def needed(configuration: Mapping[str, str]) -> frozenset[str]:
         for key, (feature, value) in (*ENABLED.items(), *ALSO.items())
         if configuration.get(key, "").lower() == value
     }
-    if any(key.startswith("delta.constraints.") for key in configuration):
+    if any(key.startswith(CONSTRAINT) for key in configuration):
         found.add("checkConstraints")
     return frozenset(found)
 

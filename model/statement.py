@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.definition import Definition, Late
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
@@ -134,4 +135,4 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Read | Raw
+Statement = Insert | Delete | Update | Merge | Optimize | Read | Definition | Late | Raw

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isolitmus.model.header import Header
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["File", "Stats", "TableRow", "TableState"]
+__all__ = ["File", "Stats", "TableRow", "TableState", "widened"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +93,25 @@ class TableState:
     def replay(self, removes: frozenset[str], adds: Iterable[File]) -> TableState:
         """The state after a commit, as the log replays: files removed by path, then files added."""
         return replace(self, files=(*(f for f in self.files if f.path not in removes), *adds))
+
+    def under(self, header: Header) -> TableState:
+        """The state when the log says this besides: its rows have every column."""
+        width = len(header.metadata.columns)
+        return TableState(tuple(_widened(file, width) for file in self.files), header)
+
+
+def widened(row: Row, width: int) -> Row:
+    """A row with NULL in the columns that came after it.
+
+    >>> widened((1,), 3)
+    (1, None, None)
+    """
+    return row + (None,) * (width - len(row))
+
+
+def _widened(file: File, width: int) -> File:
+    """The file with columns that it knows nothing of."""
+    if len(file.stats) == width:
+        return file
+    rows = tuple(replace(row, values=widened(row.values, width)) for row in file.rows)
+    return replace(file, rows=rows, stats=file.stats + (None,) * (width - len(file.stats)))

@@ -90,6 +90,8 @@ def _transaction(statement: Statement, client: Client) -> str:
         table["let"] = _texts({name: read.sql for name, read in client.let.items()})
     if client.conf:
         table["conf"] = _texts(client.conf)
+    if client.app is not None:
+        table["app"] = f"{{ id = {_text(client.app[0])}, version = {client.app[1]} }}"
     if client.session is not None:
         table["session"] = _text(client.session)
     return _inline(table)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.definitions import current, define, rebased, reread
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
@@ -18,6 +19,7 @@ from isolitmus.checker.running.skipping import command_filters
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition, Late
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.raw import Raw
@@ -55,25 +57,36 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas, outside)
+    altered = current(database, schemas)
+    snapshot = Snapshot(database, writer, altered, outside)
     try:
-        match statement:
-            case st.Read():
-                return _read(snapshot, statement)
-            case st.Insert():
-                return _insert(snapshot, statement)
-            case st.Delete():
-                return _delete(snapshot, statement)
-            case st.Update():
-                return _update(snapshot, statement)
-            case st.Merge():
-                return merge(snapshot, statement)
-            case st.Optimize():
-                return _optimize(snapshot, statement)
-            case Raw():
-                return raw_effect(snapshot, statement)
+        if altered is schemas and not isinstance(statement, Late):
+            return _effect(snapshot, statement)
+        return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
         return Effect(error=error)
+
+
+def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
+    match statement:
+        case st.Read():
+            return _read(snapshot, statement)
+        case st.Insert():
+            return _insert(snapshot, statement)
+        case st.Delete():
+            return _delete(snapshot, statement)
+        case st.Update():
+            return _update(snapshot, statement)
+        case st.Merge():
+            return merge(snapshot, statement)
+        case st.Optimize():
+            return _optimize(snapshot, statement)
+        case Raw():
+            return raw_effect(snapshot, statement)
+        case Definition():
+            return define(snapshot, statement)
+        case Late():
+            raise AssertionError(f"'{statement.sql}' is read before it runs")
 
 
 def _read(snapshot: Snapshot, statement: st.Read) -> Effect:

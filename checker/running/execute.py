@@ -52,6 +52,8 @@ __all__ = [
 NO_OP = "no-op"
 """The label of a commit that is not recorded."""
 ENGINE = "model"
+RETRIES = ("OPTIMIZE", "REORG")
+"""The operations that try again after a conflict."""
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
@@ -143,9 +145,27 @@ class _Work:
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
+        if event.conflict is not None and self.compacts_still(event):
+            again = replace(event, conflict=None, error_class=None)
+            again = replace(again, read_version=len(self.states) - 1)
+            event = committed(again, self.events, len(self.states), self.protocol)
         self.events.append(event)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
+
+    def compacts_still(self, event: Event) -> bool:
+        """Whether a compaction tries again after a conflict: while all its files are there as they
+        were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
+        """
+        footprint = event.effect.footprint
+        if event.effect.operation not in RETRIES or footprint is None:
+            return False
+        name = footprint.schema.name
+        then, now = (
+            {(f.path, f.dead) for f in state[name].files}
+            for state in (self.states[event.read_version], self.states[-1])
+        )
+        return {f for f in then if f[0] in footprint.removes} <= now
 
 
 def committed(event: Event, before: Sequence[Event], version: int, protocol: Spec | None) -> Event:
@@ -188,7 +208,9 @@ def after(database: Database, event: Event) -> Database:
         header = (state.header or Header.of(done.footprint.schema)).after(
             marks.metadata, marks.features, marks.domains, marks.apps
         )
-        state = replace(state, header=header)
+        state = state.under(header)
+    elif state.header is not None:
+        state = state.under(state.header)
     return {**database, name: state}
 
 

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.chains import chains
+from isolitmus.checker.running.definitions import with_definitions
 from isolitmus.checker.running.row_reads import with_row_reads
 from isolitmus.model.footprint import PLAIN, Footprint
 from isolitmus.model.frame import Frame
@@ -69,6 +70,7 @@ def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False)
     ``checker.running.row_reads``. Relations: see RELATIONS, of which those of the reads are there only
     with them; sets: SETS.
     """
+    events = with_definitions(events)
     builder = _Builder(events, reasons)
     builder.orders()
     builder.footprints()

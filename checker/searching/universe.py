@@ -38,6 +38,9 @@ KINDS = {
     "Merge": "merge",
     "Optimize": "optimize",
     "Read": "reader",
+    "Definition": "alter",
+    "Late": "late",
+    "Raw": "raw",
 }
 
 

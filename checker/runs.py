@@ -193,6 +193,10 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             a, b = getattr(ours, field), getattr(theirs, field)
             if a != b:
                 found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
+        if ours.error_class is not None and ours.error_class != theirs.error_class:
+            found.append(
+                f"{name}: error class predicted {ours.error_class}, observed {theirs.error_class}"
+            )
         found += _rows_differ(f"{name} read", ours.rows, theirs.rows, "predicted", "observed")
     if len(predicted.versions) != len(seen.versions):
         found.append(

@@ -45,6 +45,15 @@ TEXT = r"'([^']*)'"
 PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
 KEY = re.compile(rf"\s*{TEXT}\s*")
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+)\s*")
+SWITCH = ("false", "true")
+PROPERTIES = {
+    "delta.enableDeletionVectors": SWITCH,
+    "delta.enableChangeDataFeed": SWITCH,
+    "delta.enableInCommitTimestamps": ("true",),
+    "delta.checkpointPolicy": ("v2",),
+    "delta.columnMapping.mode": ("name",),
+}
+"""Delta's own properties that may be set, with their values; others would change what is not modelled."""
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
     " ALTER COLUMN … COMMENT, CLUSTER BY"
@@ -87,7 +96,7 @@ class DefinitionReader(QueryReader):
             pairs = [PAIR.fullmatch(part) for part in found["body"].split(",")]
             if not all(pairs):
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
-            return df.SetProperties({pair[1]: pair[2] for pair in pairs if pair})
+            return df.SetProperties(dict(self.modelled(p[1], p[2]) for p in pairs if p))
         if found := UNSET.fullmatch(rest):
             keys = [KEY.fullmatch(part) for part in found["body"].split(",")]
             if not all(keys):
@@ -108,6 +117,16 @@ class DefinitionReader(QueryReader):
         if found := ADD.fullmatch(rest):
             return self.added(schema, found["body"].strip())
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def modelled(self, key: str, value: str) -> tuple[str, str]:
+        """A property that says nothing to Delta, or one of those whose meaning the model knows."""
+        if not key.startswith("delta."):
+            return key, value
+        if key not in PROPERTIES:
+            self.outside(f"the property '{key}' is not modelled{near(key, PROPERTIES)}")
+        if value.lower() not in PROPERTIES[key]:
+            self.outside(f"{key} is '{value}'; known: {', '.join(PROPERTIES[key])}")
+        return key, value
 
     def known(self, schema: Schema, column: str) -> None:
         if schema.index(column) is None:

@@ -2,8 +2,7 @@
 
 Where every statement has an outline, candidates are judged a million at a time, as bits; else each is
 executed and judged by itself. Serial explanations are found by executing in either case, but only of
-candidates whose conflicts have a cycle (or go against the log), or in which two that did not see each
-other removed one file: in all others rows and files tell the same story, and the order of the conflicts
+candidates whose conflicts have a cycle (or go against the log): in all others the order of the conflicts
 (or the log) explains every version (semantics.md, Theorems 1 and 3).
 """
 
@@ -46,13 +45,11 @@ PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 LEVELS = ("log-serializable", "write-serializable")
 EXPLAINED = read(
     """"Explained by the order of its conflicts"
-    empty unseen & removes-meets-removes as each-file-removed-once
     acyclic wr | ww | rw as some-order""",
     "sweep: explained",
 )
 IN_LOG_ORDER = read(
     """"Explained by the order of the log"
-    empty unseen & removes-meets-removes as each-file-removed-once
     acyclic wr | ww | rw | log as log-order""",
     "sweep: in log order",
 )

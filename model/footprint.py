@@ -75,7 +75,7 @@ class Footprint:
     ``whole_table``: it is marked as reading everything, which is not the same. ``adds`` are the
     partitions of the files that it adds, ``removes`` paths. ``blind``: only adds, and read nothing.
     ``data_change``: some action changes data. ``changes_data``: the operation may (a flag of the
-    command, not of what it did). ``header``: what it read of the table besides files, None if that
+    command, not of what it did). ``orders``: it rewrites rows in another order. ``header``: what it read of the table besides files, None if that
     is what the test declares. (Delta's
     OptimisticTransaction; delta.md 4.)
     """
@@ -87,6 +87,7 @@ class Footprint:
     removes: frozenset[str] = frozenset()
     data_change: bool = True
     changes_data: bool = True
+    orders: bool = False
     whole_table: bool = False
     marks: Marks = PLAIN
     header: Header | None = None

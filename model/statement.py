@@ -27,6 +27,7 @@ __all__ = [
     "Read",
     "Select",
     "Statement",
+    "Truncate",
     "Update",
     "Values",
 ]
@@ -34,9 +35,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """``VALUES (…), (…)`` or ``SELECT`` without FROM: rows of constant expressions."""
+    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what varies
+    in them is subqueries.
+    """
 
     rows: tuple[tuple[Expr, ...], ...]
+    where: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class MatchedClause:
-    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete."""
+    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete. Also the
+    ``WHEN NOT MATCHED BY SOURCE`` clauses, which have the target's row alone.
+    """
 
     action: Literal["update", "delete"]
     condition: Expr | None
@@ -116,15 +122,29 @@ class Merge:
     on: Expr
     matched: tuple[MatchedClause, ...]
     not_matched: tuple[NotMatchedClause, ...]
+    by_source: tuple[MatchedClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Optimize:
-    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row."""
+    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row.
+
+    ``rewrite`` says which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those
+    with a deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``).
+    """
 
     sql: str
     target: str
     where: Expr | None
+    rewrite: Literal["several", "all", "vector"] = "several"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """``TRUNCATE TABLE target``: removes all files."""
+
+    sql: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +155,4 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Read | Definition | Late | Raw
+Statement = Insert | Delete | Update | Merge | Optimize | Truncate | Read | Definition | Late | Raw

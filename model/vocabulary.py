@@ -41,6 +41,9 @@ SETS = {
     "NoData": "transactions without a file action that changes data, also those without any",
     "ChangesData": "transactions whose operation may change data (all DML; not OPTIMIZE)",
     "Empty": "transactions with nothing to record: no action at all",
+    "Vectors": "transactions on a table whose rows are deleted by marking them in vectors",
+    "Partitioned": "transactions on a table that has partitions",
+    "Ordering": "compactions that put the rows in an order besides (ZORDER BY)",
     "Meta": "transactions that write the table's metadata, changed or not",
     "Protocol": "transactions that write the table's protocol, changed or not",
     "Marked": "transactions with an action that is about no file: metadata, protocol, an application"

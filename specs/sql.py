@@ -6,20 +6,22 @@ types and their arguments are white-listed: what is outside is refused with its 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lark import Lark, LarkError
+from lark import Lark, LarkError, Tree
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
+from isolitmus.model.normal import columns
 from isolitmus.specs.sql_definitions import DefinitionReader, is_definition
-from isolitmus.specs.sql_expressions import Place, only
+from isolitmus.specs.sql_expressions import Place, Scope, Side, only
 from isolitmus.specs.sql_merges import MergeReader
-from isolitmus.specs.sql_queries import OUTSIDE
+from isolitmus.specs.sql_queries import OUTSIDE, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
 
 __all__ = ["read_statement"]
+
+
+VERB = re.compile(r"\s*(OPTIMIZE|REORG)\b", re.IGNORECASE)
 
 
 def read_statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
@@ -49,8 +54,8 @@ def _delta_verbs() -> Lark:
 
 class _StatementReader(MergeReader, DefinitionReader):
     def statement(self) -> st.Statement:
-        if self.sql.lstrip()[:8].upper() == "OPTIMIZE":
-            return self.optimize()
+        if VERB.match(self.sql):
+            return self.rewriting()
         if is_definition(self.sql):
             return self.definition()
         tree = self.parse(self.sql, self.place)
@@ -63,6 +68,8 @@ class _StatementReader(MergeReader, DefinitionReader):
                 return self.update(tree)
             case exp.Merge():
                 return self.merge(tree)
+            case exp.TruncateTable():
+                return self.truncate(tree)
             case exp.Select() | exp.Union():
                 return st.Read(self.sql, self.query(tree))
         self.place.refuse(tree, f"a statement that begins '{self.sql.split()[0]}' {OUTSIDE}")
@@ -72,29 +79,62 @@ class _StatementReader(MergeReader, DefinitionReader):
             self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
         only(self.place, node, "this", "where")
         schema, side = self.table(node.this)
-        return st.Delete(self.sql, schema.name, self.where(side, node.args.get("where")))
+        return st.Delete(self.sql, schema.name, self.command_where(side, node.args.get("where")))
 
     def update(self, node: exp.Update) -> st.Update:
         only(self.place, node, "this", "expressions", "where")
         schema, side = self.table(node.this)
-        sets = self.sets(schema, side, node.expressions, self.scope(side))
-        return st.Update(self.sql, schema.name, sets, self.where(side, node.args.get("where")))
+        scope = Scope(self.place, (side,), self.subquery)
+        sets = self.sets(schema, side, node.expressions, scope)
+        where = self.command_where(side, node.args.get("where"))
+        return st.Update(self.sql, schema.name, sets, where)
 
-    def optimize(self) -> st.Optimize:
+    def command_where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
+        return self.where(Scope(self.place, (side,), REFUSED), node)
+
+    def truncate(self, node: exp.TruncateTable) -> st.Truncate:
+        only(self.place, node, "expressions")
+        schema, _ = self.table(node.expressions[0])
+        return st.Truncate(self.sql, schema.name)
+
+    def rewriting(self) -> st.Optimize:
+        """OPTIMIZE and REORG, by the grammar of Delta's own verbs."""
         try:
-            tree = _delta_verbs().parse(self.sql)
+            tree = _delta_verbs().parse(self.sql).children[0]
         except LarkError:
             raise SqlError(
-                f"{self.place.label}: '{self.sql}' does not parse; write OPTIMIZE table [WHERE partition condition]"
+                f"{self.place.label}: '{self.sql}' does not parse; write OPTIMIZE table"
+                " [WHERE partition condition] [ZORDER BY (column, …)],"
+                " or REORG TABLE table [WHERE partition condition] APPLY (PURGE)"
             ) from None
-        name = str(tree.children[0].children[0]).strip("`")  # type: ignore[union-attr]
+        assert isinstance(tree, Tree)
+        parts = {str(part.data): part for part in tree.children if isinstance(part, Tree)}
+        name = _name(parts["table"])
         schema, side = self.table(exp.to_table(name, dialect="databricks"))
-        if len(tree.children) == 1:
-            return st.Optimize(self.sql, schema.name, None)
-        rest = str(tree.children[1].children[0])  # type: ignore[union-attr]
-        parsed = self.parse(f"SELECT * FROM {name} WHERE {rest}", self.place)
-        where = self.where(side, parsed.args.get("where"))
-        named = {e.index for e in ex.walk(where) if isinstance(e, ex.ColumnRef)} if where else set()
-        if not named <= set(schema.partition_indexes):
-            self.place.refuse(None, "OPTIMIZE takes a condition on partition columns only")
-        return st.Optimize(self.sql, schema.name, where)
+        where = None
+        if "where" in parts:
+            rest = str(parts["where"].children[0])
+            parsed = self.parse(f"SELECT * FROM {name} WHERE {rest}", self.place)
+            where = self.where(self.scope(side), parsed.args.get("where"))
+        if any(c.index not in schema.partition_indexes for c in columns(where or ex.TRUE)):
+            verb = str(tree.data).upper()
+            self.place.refuse(None, f"{verb} takes a condition on partition columns only")
+        if tree.data == "reorg":
+            return st.Optimize(self.sql, schema.name, where, "vector")
+        if "zorder" not in parts:
+            return st.Optimize(self.sql, schema.name, where)
+        for column in parts["zorder"].children:
+            index = schema.index(_name(column))
+            if index is None or index in schema.partition_indexes:
+                self.place.refuse(
+                    None, f"ZORDER BY takes columns of {schema.name} that do not partition it"
+                )
+        if schema.rows_per_file not in (None, 1):
+            self.place.refuse(None, "which rows share a file after ZORDER BY is not modelled")
+        return st.Optimize(self.sql, schema.name, where, "all")
+
+
+def _name(part: object) -> str:
+    """The name in a part of Delta's grammar."""
+    assert isinstance(part, Tree)
+    return str(part.children[0]).strip("`")

@@ -136,7 +136,7 @@ class DefinitionReader(QueryReader):
     def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
         tree = self.parse(f"SELECT * FROM {schema.name} WHERE {body}", self.place)
         _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
-        condition = self.where(side, tree.args.get("where"))
+        condition = self.where(self.scope(side), tree.args.get("where"))
         assert condition is not None
         return df.AddConstraint(name.lower(), body.strip(), condition, schema.columns)
 

@@ -124,7 +124,7 @@ class InsertReader(QueryReader):
             return tuple(by_column[i] for i in range(len(schema.columns)))
 
         if isinstance(branch, st.Values):
-            return st.Values(tuple(map(sort, branch.rows)))
+            return replace(branch, rows=tuple(map(sort, branch.rows)))
         return replace(branch, items=sort(branch.items))
 
     def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:

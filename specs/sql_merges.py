@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -9,9 +10,9 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.schema import Column
-from isolitmus.specs.sql_expressions import Side, only, read_expression
+from isolitmus.specs.sql_expressions import Scope, Side, only, read_expression
 from isolitmus.specs.sql_inserts import InsertReader
-from isolitmus.specs.sql_queries import OUTSIDE, items_of
+from isolitmus.specs.sql_queries import OUTSIDE, REFUSED, items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
@@ -30,30 +31,48 @@ class MergeReader(InsertReader):
             self.place.refuse(
                 node.args["using"], f"both sides are called '{source.name}'; give one an alias"
             )
-        both = self.scope(target, source)
+        both = Scope(self.place, (target, source), REFUSED)
         on = self.condition(both, node.args["on"])
         matched: list[st.MatchedClause] = []
         inserts: list[st.NotMatchedClause] = []
+        by_source: list[st.MatchedClause] = []
         for when in node.args["whens"].expressions:
-            only(self.place, when, "matched", "condition", "then")
-            condition, then = when.args.get("condition"), when.args["then"]
+            only(self.place, when, "matched", "source", "condition", "then")
             if when.args["matched"]:
-                guard = None if condition is None else self.condition(both, condition)
-                if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
-                    matched.append(st.MatchedClause("delete", guard))
-                elif isinstance(then, exp.Update):
-                    only(self.place, then, "expressions")
-                    sets = (
-                        self.starred(node, schema, source)
-                        if isinstance(then.expressions[0], exp.Star)
-                        else self.sets(schema, target, then.expressions, both)
-                    )
-                    matched.append(st.MatchedClause("update", guard, sets))
-                else:
-                    self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+                matched.append(self.matched(schema, target, source, when))
+            elif when.args.get("source"):
+                by_source.append(self.matched(schema, target, None, when))
             else:
+                condition, then = when.args.get("condition"), when.args["then"]
                 inserts.append(self.not_matched(schema, source, condition, then))
-        return st.Merge(self.sql, schema.name, query, on, tuple(matched), tuple(inserts))
+        if by_source and [(c.action, c.condition) for c in matched] == [("delete", None)]:
+            self.place.refuse(
+                node, f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}"
+            )
+        return st.Merge(
+            self.sql, schema.name, query, on, tuple(matched), tuple(inserts), tuple(by_source)
+        )
+
+    def matched(
+        self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
+    ) -> st.MatchedClause:
+        """A clause on a target row and the source row that it matches; or none, without a source."""
+        scope = Scope(self.place, (target, source), REFUSED)
+        condition, then = when.args.get("condition"), when.args["then"]
+        guard = None if condition is None else self.condition(scope, condition)
+        if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
+            return st.MatchedClause("delete", guard)
+        if not isinstance(then, exp.Update):
+            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+        only(self.place, then, "expressions")
+        if isinstance(then.expressions[0], exp.Star):
+            if source is None:
+                self.place.refuse(then, "'*' needs a source row; name columns and values")
+            return st.MatchedClause("update", guard, self.starred(then, schema, source))
+        values = replace(scope, subquery=self.subquery)
+        return st.MatchedClause(
+            "update", guard, self.sets(schema, target, then.expressions, values)
+        )
 
     def merge_source(self, node: exp.Expr) -> tuple[Side, st.Query]:
         if isinstance(node, exp.Table):
@@ -100,7 +119,7 @@ class MergeReader(InsertReader):
     def not_matched(
         self, schema: Schema, source: Side, condition: exp.Expr | None, then: exp.Expr
     ) -> st.NotMatchedClause:
-        scope = self.scope(None, source)
+        scope = Scope(self.place, (None, source), REFUSED)
         guard = None if condition is None else self.condition(scope, condition)
         if not isinstance(then, exp.Insert):
             self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
@@ -117,6 +136,8 @@ class MergeReader(InsertReader):
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
             column = schema.columns[index]
-            by_column[index] = read_expression(scope, value_node, null=column.type)
+            by_column[index] = read_expression(
+                replace(scope, subquery=self.subquery), value_node, null=column.type
+            )
             self.stores(value_node, column, by_column[index])
         return st.NotMatchedClause(guard, tuple(by_column[i] for i in range(len(order))))

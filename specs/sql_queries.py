@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -12,18 +13,21 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError, brief, excerpt, near
-from isolitmus.model.normal import query_surprise, surprise
-from isolitmus.specs.sql_expressions import Place, Scope, Side, only, read_expression
+from isolitmus.model.normal import columns, query_surprise, surprise
+from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema, Type
 
-__all__ = ["OUTSIDE", "QueryReader", "items_of"]
+__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of"]
 
-OUTSIDE = "is outside the SQL that isolitmus models"
 UNMODELLED = "in a query plan is not modelled"
+REFUSED = (
+    "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
+    " subqueries stand in INSERT … SELECT and in SET"
+)
 DEEPEST = 100
 DEEP = "is nested too deeply"
 
@@ -78,11 +82,11 @@ class QueryReader:
     def scope(self, *sides: Side | None) -> Scope:
         return Scope(self.place, sides)
 
-    def where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
+    def where(self, scope: Scope, node: exp.Expr | None) -> ex.Expr | None:
         if node is None:
             return None
         only(self.place, node, "this")
-        return self.condition(self.scope(side), node.this)
+        return self.condition(scope, node.this)
 
     def condition(self, scope: Scope, node: exp.Expr) -> ex.Expr:
         condition = read_expression(scope, node)
@@ -123,11 +127,11 @@ class QueryReader:
         self.place.refuse(node, f"this query {OUTSIDE}; use VALUES, SELECT or UNION ALL")
 
     def constants(
-        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None
+        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None, scope: Scope | None = None
     ) -> tuple[ex.Expr, ...]:
         return tuple(
             read_expression(
-                self.scope(),
+                scope or self.scope(),
                 n.this if isinstance(n, exp.Alias) else n,
                 "constant",
                 types[i] if types is not None and i < len(types) else "INT",
@@ -139,16 +143,12 @@ class QueryReader:
         only(self.place, node, "expressions", "from_", "where")
         source = node.args.get("from_")
         if source is None:
-            if node.args.get("where"):
-                self.place.refuse(node, f"WHERE without FROM {OUTSIDE}")
-            return st.Values((self.constants(node.expressions, types),))
+            scope = Scope(self.place, (), self.subquery)
+            where = self.where(scope, node.args.get("where"))
+            return st.Values((self.constants(node.expressions, types, scope),), where)
         schema, side = self.table(source.this)
-        scope = self.scope(side)
-        grouped = any(
-            isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max)
-            for item in node.expressions
-            for n in item.walk()
-        )
+        scope = Scope(self.place, (side,), self.subquery)
+        grouped = any(map(_aggregates, node.expressions))
         items: list[ex.Expr] = []
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
@@ -158,13 +158,75 @@ class QueryReader:
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
             items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
-        where = self.where(side, node.args.get("where"))
+        where = self.where(scope, node.args.get("where"))
+        self.foreseen(where, node.args.get("where"))
+        return st.Select(schema.name, tuple(items), where, grouped)
+
+    def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
         unknown = None if where is None else query_surprise(where)
         if unknown is not None:
+            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+
+    def subquery(
+        self, around: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
+    ) -> ex.Subquery:
+        """A SELECT of one table inside an expression."""
+        if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+            self.place.refuse(node, "a subquery is a SELECT … FROM one table")
+        only(self.place, node, "expressions", "from_", "where")
+        schema, side = self.table(node.args["from_"].this)
+        scope = Scope(
+            self.place,
+            (*around.sides, side),
+            "a subquery in a subquery " + OUTSIDE,
+            len(around.sides),
+        )
+        item, grouped = self.subquery_item(scope, kind, node)
+        where = self.where(scope, node.args.get("where"))
+        inner = len(around.sides)
+        found = ex.Subquery(
+            kind, schema.name, item, where, inner, "BOOLEAN" if kind != "scalar" else item.type,
+            grouped=grouped,
+        )  # fmt: skip
+        own = []
+        for part in ex.conjuncts(where):
+            sides = {column.side == inner for column in columns(part)}
+            if sides == {False}:
+                self.place.refuse(node, f"'{part}' names no column of {schema.name}")
+            own += [part] if sides == {True} else []
+        self.foreseen(reduce(ex.And, own) if own else None, node)
+        if found.correlated and grouped:
+            self.place.refuse(node, f"an aggregate in a correlated subquery {OUTSIDE}")
+        data = [c for part in own for c in columns(part) if c.index not in schema.partition_indexes]
+        if kind == "exists" and not found.correlated and not data:
             self.place.refuse(
-                node.args["where"], f"{unknown}: what Spark makes of that {UNMODELLED}"
+                node,
+                f"EXISTS of any row or of a whole partition reads some file of {schema.name}:"
+                " not modelled, compare count(*) with 0",
             )
-        return st.Select(schema.name, tuple(items), where, grouped)
+        return found
+
+    def subquery_item(
+        self, scope: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Select
+    ) -> tuple[ex.Expr, bool]:
+        """What a subquery selects, and whether that is an aggregate."""
+        if kind == "exists":
+            return ex.TRUE, False
+        if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Star):
+            self.place.refuse(node, "a subquery gives one column here")
+        item = node.expressions[0]
+        inner = item.this if isinstance(item, exp.Alias) else item
+        grouped = _aggregates(inner)
+        if kind == "scalar" and not grouped:
+            self.place.refuse(node, "a subquery that gives one value is an aggregate here")
+        return read_expression(scope, inner, "aggregate" if grouped else "row"), grouped
+
+
+def _aggregates(item: exp.Expr) -> bool:
+    """Whether there is an aggregate in an item, outside subqueries."""
+    nodes = item.walk(prune=lambda n: isinstance(n, exp.Subquery))
+    return any(isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max) for n in nodes)
 
 
 def _deeper(tree: exp.Expr, most: int) -> bool:

@@ -105,6 +105,8 @@ def _translate(
         return []
     if isinstance(statement, df.Definition):
         return _definition(statement)
+    if isinstance(statement, st.Truncate):
+        return [f'DELETE FROM "{statement.target}"']
     tree = sqlglot.parse_one(statement.sql, read="databricks")
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
@@ -179,7 +181,7 @@ def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
                 if isinstance(assignment, exp.EQ):
                     assignment.this.set("table", None)
     matched = [(clause.action, clause.condition) for clause in statement.matched]
-    if matched != [("delete", None)] or len(statement.not_matched) > 1:
+    if matched != [("delete", None)] or len(statement.not_matched) > 1 or statement.by_source:
         return [_sql(tree)]
     target, source, on = (_sql(tree.args[part]) for part in ("this", "using", "on"))
     inserts = [when for when in whens if not when.args["matched"]]

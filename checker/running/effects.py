@@ -79,6 +79,8 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
             return _update(snapshot, statement)
         case st.Merge():
             return merge(snapshot, statement)
+        case st.Truncate():
+            return _truncate(snapshot, statement)
         case st.Optimize():
             return _optimize(snapshot, statement)
         case Raw():
@@ -164,10 +166,10 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     """
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
-    after = {
-        row.id: assigned(schema, statement.sets, row.values, (row.values,))
-        for row in gone.read.matched
-    }
+    sets = tuple((i, snapshot.bound((value,))[0]) for i, value in statement.sets)
+    # the values of subqueries are read, but nobody records it (delta.md 8, H1)
+    looked = [snapshot.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
         for file in gone.removes
@@ -177,19 +179,34 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
     adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
     footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
-    return Effect((gone.read,), writes, adds, footprint.removes, footprint, "UPDATE")
+    reads = (gone.read, *looked)
+    return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
+
+
+def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
+    """A DELETE of all rows; of an empty table it does not even try to commit
+    (TruncateDeltaTableCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    gone = removal(snapshot, schema, None)
+    footprint = snapshot.footprint(schema, [gone.filters], (), gone.removes)
+    footprint = replace(footprint, changes_data=bool(gone.removes))
+    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
+    return Effect((gone.read,), writes, (), footprint.removes, footprint, "TRUNCATE")
 
 
 def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
-    """The files of each partition that has more than one become one; no row changes
-    (OptimizeTableCommand.scala). It records its predicate and just the files it compacts.
+    """The chosen files of each partition become one; no row changes (OptimizeTableCommand.scala).
+    It records its predicate and just the files it rewrites.
     """
     schema = snapshot.schemas[statement.target]
     filters = command_filters(schema, statement.where)
     by_partition: dict[Row, list[File]] = {}
     for file in filters.files(schema, snapshot.files(schema.name)):
-        by_partition.setdefault(file.partition, []).append(file)
-    removed = [f for files in by_partition.values() if len(files) > 1 for f in files]
+        if statement.rewrite != "vector" or file.dead:
+            by_partition.setdefault(file.partition, []).append(file)
+    least = 2 if statement.rewrite == "several" else 1
+    removed = [f for files in by_partition.values() if len(files) >= least for f in files]
     adds = snapshot.written(schema, [[row for file in removed for row in file.rows]])
     footprint = Footprint(
         schema,
@@ -199,5 +216,7 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
         removes=frozenset(f.path for f in removed),
         data_change=False,
         changes_data=False,
+        orders=statement.rewrite == "all",
     )
-    return Effect((), (), adds, footprint.removes, footprint, "OPTIMIZE")
+    operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
+    return Effect((), (), adds, footprint.removes, footprint, operation)

@@ -17,6 +17,8 @@ from isolitmus.checker.running.conflicts import error_class
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
 from isolitmus.checker.running.raw import file_of
+from isolitmus.checker.running.rebase import replayed
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.footprint import PLAIN
@@ -24,7 +26,6 @@ from isolitmus.model.header import Header
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
-from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -201,17 +202,18 @@ def after(database: Database, event: Event) -> Database:
     done = event.effect
     if done.footprint is None:
         return database
-    name = done.footprint.schema.name
-    state = database[name].replay(done.removes, done.adds)
-    marks = done.footprint.marks
+    name, marks = done.footprint.schema.name, done.footprint.marks
+    before = database[name]
+    if marks is PLAIN or done.writes:
+        state = replayed(before, done)
+    else:  # a raw transaction's files have no rows that could be carried over
+        state = before.replay(done.removes, done.adds)
+    header = before.header
     if marks is not PLAIN:
-        header = (state.header or Header.of(done.footprint.schema)).after(
+        header = (header or Header.of(done.footprint.schema)).after(
             marks.metadata, marks.features, marks.domains, marks.apps
         )
-        state = state.under(header)
-    elif state.header is not None:
-        state = state.under(state.header)
-    return {**database, name: state}
+    return {**database, name: state if header is None else state.under(header)}
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:

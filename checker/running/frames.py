@@ -56,6 +56,9 @@ FLAGS: dict[str, Callable[[Footprint], bool]] = {
     "Marked": lambda f: f.marks.marked,
     "Large": lambda f: f.marks.large,
     "Backfill": lambda f: f.marks.backfill,
+    "Vectors": lambda f: f.schema.vectors,
+    "Partitioned": lambda f: bool(f.schema.partitioned_by),
+    "Ordering": lambda f: f.orders,
     "Default": lambda f: f.marks.default_level,
 }
 """Sets of commits, each by what puts a footprint in it."""

@@ -35,11 +35,16 @@ class Filters:
     data: tuple[ex.Expr, ...]
 
     def files(self, schema: Schema, files: Iterable[File]) -> tuple[File, ...]:
-        """The files that are left after pruning and skipping: what the transaction read."""
+        """The files that are left after pruning and skipping, neither of which looks at a filter with a
+        subquery: what the transaction read.
+        """
         return tuple(
             f
             for f in files
-            if all(ex.evaluate(p, (schema.spread(f.partition),)) is True for p in self.partition)
+            if all(
+                ex.subqueries(p) or ex.evaluate(p, (schema.spread(f.partition),)) is True
+                for p in self.partition
+            )
             and all(_may_match(d, f, schema) for d in self.data)
         )
 
@@ -121,7 +126,7 @@ UNUSED = _Unused()
 def _may_match(expr: ex.Expr, file: File, schema: Schema) -> bool:
     """Whether skipping keeps the file: it does unless a filter can be built and is not true of it."""
     data = (c.index for c in columns(expr) if c.index not in schema.partition_indexes)
-    if any(file.stats[index] is None for index in data):
+    if ex.subqueries(expr) or any(file.stats[index] is None for index in data):
         return True
     value = _filter(expr, file, schema)
     return isinstance(value, _Unused) or value is True

@@ -120,6 +120,8 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
         raise Unfit(f"table {schema.name} has rows_per_file")
     if schema.vectors:
         raise Unfit(f"table {schema.name} has deletion vectors")
+    if ex.subqueries(*_expressions(statement)):
+        raise Unfit(f"'{statement.sql}' has a subquery")
     return _Outliner(schema, known).outline(statement)
 
 
@@ -152,7 +154,23 @@ def _of_source(value: ex.Expr, row: tuple[ex.Expr, ...]) -> ex.Expr:
 
 
 def _varies(expr: ex.Expr) -> bool:
-    return bool(list(columns(expr))) or isinstance(expr, ex.Aggregate)
+    return any(isinstance(e, ex.ColumnRef | ex.Aggregate | ex.Subquery) for e in ex.walk(expr))
+
+
+def _expressions(statement: Statement) -> list[ex.Expr | None]:
+    """The expressions of a statement in which a subquery may stand."""
+    match statement:
+        case st.Insert(query=query) | st.Read(query=query) | st.Merge(source=query):
+            rows = [r for b in query for r in (b.rows if isinstance(b, st.Values) else [b.items])]
+            found = [*(branch.where for branch in query), *(e for row in rows for e in row)]
+            if isinstance(statement, st.Merge):
+                found += [v for clause in statement.matched for _, v in clause.sets]
+                found += [v for clause in statement.not_matched for v in clause.values]
+            return found
+        case st.Update(sets=sets):
+            return [value for _, value in sets]
+        case _:
+            return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +198,12 @@ class _Outliner:
                 return Outline((Look(there),), recorded, files=there, updates=there)
             case st.Merge():
                 return self.merge(statement)
+            case st.Truncate():
+                every = frozenset(range(len(self.known)))
+                return Outline((Look(every),), every, files=every, kills=every)
             case st.Optimize(where=where):
+                if statement.rewrite != "several":
+                    self.refuse(statement, "rewrites single files")
                 there = self.exactly(where, statement)
                 return Outline(recorded=there, compacts=there, changes_data=False)
 
@@ -231,8 +254,8 @@ class _Outliner:
         return tuple(Insertion(p, "any", frozenset((p,)), p in look.whole) for p in sorted(source))
 
     def merge(self, statement: st.Merge) -> Outline:
-        if statement.matched or len(statement.source) != 1:
-            self.refuse(statement, "has a WHEN MATCHED clause or UNION ALL")
+        if statement.matched or statement.by_source or len(statement.source) != 1:
+            self.refuse(statement, "has a clause that changes rows, or UNION ALL")
         source = statement.source[0]
         if not isinstance(source, st.Values):
             self.refuse(statement, "has a table as its source")

@@ -37,6 +37,7 @@ KINDS = {
     "Update": "update",
     "Merge": "merge",
     "Optimize": "optimize",
+    "Truncate": "truncate",
     "Read": "reader",
     "Definition": "alter",
     "Late": "late",

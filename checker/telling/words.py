@@ -30,8 +30,11 @@ MEMBERS = {
     "Marked": ("{} has an action that is about no file", "{} has actions on files only"),
     "Meta": ("{} writes the metadata", "{} does not write the metadata"),
     "NoData": ("{} changes no data", "{} changes data"),
+    "Ordering": ("{} orders the rows", "{} does not order the rows"),
+    "Partitioned": ("{}'s table has partitions", "{}'s table has no partitions"),
     "Protocol": ("{} writes the protocol", "{} does not write the protocol"),
     "Reader": ("{} only reads", "{} does not only read"),
+    "Vectors": ("{}'s table has deletion vectors", "{}'s table has no deletion vectors"),
     "Writer": ("{} writes", "{} does not write"),
 }
 """What it means to be in a set, and not to be in it."""

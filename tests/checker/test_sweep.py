@@ -61,7 +61,7 @@ def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(small, n, expect
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_what_is_not_executed_would_be_explained(small, n):
     """Theorems 1 and 3, candidate by candidate: without a cycle some order explains every version,
-    along the log the log's order gives the table; the premise is that no two removed one file unseen.
+    along the log the log's order gives the table.
     """
     acyclic, along = admission(EXPLAINED), admission(IN_LOG_ORDER)
     executed = 0
@@ -72,17 +72,6 @@ def test_what_is_not_executed_would_be_explained(small, n):
         if along(found.frame):
             assert log_order_gives(found)
     assert executed > 100
-
-
-@pytest.mark.slow
-def test_the_premise_is_needed(small):
-    """Two that removed one file unseen: the rows conflict in one direction, the files in both."""
-    acyclic = admission(spec("write-serializable"))
-    broken = [
-        c for c in candidates(small, 3, lambda _: True) if acyclic(c.frame) and c.unexplained()
-    ]
-    assert broken
-    assert not any(admission(EXPLAINED)(c.frame) for c in broken)
 
 
 def test_batches_do_not_change_the_counts(small, monkeypatch):

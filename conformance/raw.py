@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.failure import understand
 from isolitmus.conformance.log import latest
 from isolitmus.model import raw as rw
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.header import FEATURES, SUPPORTED, Header
 
 if TYPE_CHECKING:
@@ -62,7 +64,14 @@ def fill(session: Session, path: Path, schema: Schema) -> None:
     if schema.files:
         transaction = session.delta_log(path).startTransaction()
         adds = [{"add": _add(file, schema, data_change=True)} for file in schema.files]
-        transaction.commit(_actions(session, adds), _operation(session, "ManualUpdate"))
+        try:
+            transaction.commit(_actions(session, adds), _operation(session, "ManualUpdate"))
+        except Exception as error:
+            failure = understand(error, session.jvm)
+            raise LitmusError(
+                f"the files of table {schema.name} cannot be committed on Delta:"
+                f" {failure.error_class or failure.exception}"
+            ) from error
 
 
 def raw_body(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.execute import after, execute, execution_frame, initial, observe
+from isolitmus.checker.running.execute import after, execute, execution_frame, observe, stages
 from isolitmus.checker.running.serial import Serial, explain_serially
 from isolitmus.checker.telling.draw import dependencies, mermaid
 from isolitmus.model.execution import Event, Execution
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "compare", "retrace", "run"]
 
+TOOK_EFFECT = ("committed", "no-op")
+"""The outcomes of transactions that ended well."""
+
 
 def run(litmus: Litmus, protocol: Spec) -> Judged:
     """Carry a litmus test out on the model, under a protocol.
@@ -50,17 +53,21 @@ def run(litmus: Litmus, protocol: Spec) -> Judged:
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
-    clock, now = Clock(litmus), 0
+    inits = stages(litmus.tables, litmus.init)
+    clock, now = Clock(litmus, inits), 0
     for step in litmus.schedule.steps:
         clock.take(step, now)
+        seen = observed.transactions[step.transaction]
         if step.ends:
-            now = max(now, *observed.transactions[step.transaction].commits, 0)
-    states = [initial(litmus.tables, litmus.init)]
+            now = max(now, *seen.commits, 0)
+            if seen.outcome in TOOK_EFFECT:
+                clock.ended(step.transaction)
+    states = [inits[-1]]
     events: list[Event] = []
     by_version = sorted(
         (t.version if t.version is not None else t.read_version or 0, t.version is None, name)
         for name, t in observed.transactions.items()
-        if t.outcome in ("committed", "no-op")
+        if t.outcome in TOOK_EFFECT
     )
     for _, _, name in by_version:
         seen = observed.transactions[name]
@@ -274,7 +281,7 @@ def _unmet(expect: Expectation, judged: Judged) -> list[str]:
 
 def _meets(option: str, transaction: TransactionRun) -> bool:
     if option == "aborted":
-        return transaction.outcome not in ("committed", "no-op", "unknown") and not (
+        return transaction.outcome not in (*TOOK_EFFECT, "unknown") and not (
             transaction.outcome.startswith("error:")
         )
     return option in (transaction.outcome, transaction.exception)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.versions import plain_row
@@ -10,9 +11,10 @@ from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
+from isolitmus.specs.sql_queries import placed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from isolitmus.conformance.tables import Tables
     from isolitmus.model.client import Write
@@ -29,9 +31,10 @@ WRITE = "spark.databricks.delta.write"
 class Clients:
     """Opens a SparkSession for each transaction, or for those that share one."""
 
-    def __init__(self, litmus: Litmus, tables: Tables) -> None:
+    def __init__(self, litmus: Litmus, tables: Tables, inits: Sequence[int]) -> None:
         self._litmus = litmus
         self._tables = tables
+        self._inits = inits
         self._open: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
         self._confs: dict[str, dict[str, str | None]] = {}
@@ -63,7 +66,7 @@ class Clients:
             for aside in client.before:
                 spark.sql(aside.sql).collect()
             self._values[name] = {
-                parameter: scalar(query.sql, tuple(map(plain_row, spark.sql(query.sql).collect())))
+                parameter: scalar(query.sql, self._rows(spark, query.sql))
                 for parameter, query in client.let.items()
             }
 
@@ -85,8 +88,14 @@ class Clients:
         if isinstance(statement, Raw):
             return self._tables.raw_body(statement, spark)
         if client.write is not None:
-            return _write(client.write, values, spark, self._tables)
-        return body(bind(statement, values, self._litmus.tables), spark)
+            query = placed(bound(client.write.query, values), self._inits)
+            options = {k: bound(value, values) for k, value in client.write.options.items()}
+            return _write(replace(client.write, query=query, options=options), spark, self._tables)
+        told = bind(statement, values, self._litmus.tables)
+        return body(replace(told, sql=placed(told.sql, self._inits)), spark)
+
+    def _rows(self, spark: Any, sql: str) -> Rows:
+        return tuple(map(plain_row, spark.sql(placed(sql, self._inits)).collect()))
 
     def close(self) -> None:
         """Uncache what they cached: a cache belongs to all sessions of the JVM."""
@@ -111,17 +120,14 @@ def body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
     return run
 
 
-def _write(
-    write: Write, values: dict[str, Value], spark: Any, tables: Tables
-) -> Callable[[], Rows | None]:
+def _write(write: Write, spark: Any, tables: Tables) -> Callable[[], Rows | None]:
     """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them."""
     schema = tables.schemas[write.table]
     columns = [f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`" for c in schema.columns]
-    options = {key: bound(value, values) for key, value in write.options.items()}
 
     def run() -> None:
-        frame = spark.sql(bound(write.query, values)).toDF(*(c.name for c in schema.columns))
+        frame = spark.sql(write.query).toDF(*(c.name for c in schema.columns))
         writer = frame.selectExpr(*columns).write.format("delta").mode(write.mode)
-        writer.options(**options).save(str(tables.paths[write.table]))
+        writer.options(**write.options).save(str(tables.paths[write.table]))
 
     return run

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.failure import understand
+from isolitmus.conformance.log import latest
 from isolitmus.conformance.parking import Parking
 from isolitmus.conformance.tables import made, table_level
 from isolitmus.conformance.threads import interruptible
@@ -22,6 +23,8 @@ from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isolitmus.conformance.parking import Phase, Transaction
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.tables import Tables
@@ -54,15 +57,17 @@ def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 
                 made(litmus, level, session) as tables,
                 Parking(session, interruption, seconds) as parking,
             ):
-                _initialise(litmus, tables, parking, session)
-                return _Replay(litmus, tables, parking, session).run(protocol)
+                inits = _initialise(litmus, tables, parking, session)
+                return _Replay(litmus, tables, parking, session, inits).run(protocol)
         except (Py4JNetworkError, ConnectionError) as error:
             raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
 
     return interruptible(carry_out)
 
 
-def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
+def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> list[int]:
+    """Run the init statements; the version of its table after each, by Delta's own number."""
+    versions = []
     for statement in litmus.init:
         run = body(statement, tables.client(target(statement)))
         transaction = parking.start(f"init statement {statement.sql!r}", run)
@@ -72,6 +77,8 @@ def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Sessi
                 f"{litmus.name}: init statement '{statement.sql}' fails on Delta with"
                 f" {failure.error_class or failure.exception}"
             ) from transaction.error
+        versions.append(latest(tables.paths[target(statement) or ""]))
+    return versions
 
 
 STOPS: dict[Action, Phase] = {
@@ -96,14 +103,21 @@ class _Started:
 
 
 class _Replay:
-    def __init__(self, litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
+    def __init__(
+        self,
+        litmus: Litmus,
+        tables: Tables,
+        parking: Parking,
+        session: Session,
+        inits: Sequence[int],
+    ) -> None:
         self._litmus = litmus
         self._tables = tables
         self._parking = parking
         self._session = session
         self._chronicle = Chronicle(tables.paths)
         self._started: dict[str, _Started] = {}
-        self._clients = Clients(litmus, tables)
+        self._clients = Clients(litmus, tables, inits)
 
     def run(self, protocol: str) -> Run:
         try:

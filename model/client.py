@@ -20,10 +20,10 @@ class CacheTable:
     """``CACHE TABLE table``; with ``keep`` False ``UNCACHE TABLE table``.
 
     A cache belongs to all sessions of the JVM (SharedState.cacheManager), and every statement that
-    writes the table fills it anew when it ends (recacheByPlan, in WriteIntoDelta, DeleteCommand,
-    UpdateCommand, MergeIntoCommand, OptimizeTableCommand). So whoever queries a cached table sees its
-    newest version, as without a cache. But the plan has no scan of the table any more that the
-    transaction could notice.
+    changes the table fills it anew when it ends (recacheByPlan, in DeltaTableV2, DeleteCommand,
+    UpdateCommand and MergeIntoCommand), but for TRUNCATE, which takes it out of the cache. So whoever
+    queries a cached table sees its newest version, as without a cache. But the plan has no scan of the
+    table any more that the transaction could notice.
     """
 
     sql: str

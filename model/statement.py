@@ -30,6 +30,7 @@ __all__ = [
     "Truncate",
     "Update",
     "Values",
+    "travels",
 ]
 
 
@@ -45,12 +46,15 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates."""
+    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates. With
+    ``version`` from the table as that init statement (from 1) has left it: ``VERSION AS OF {init[1]}``.
+    """
 
     table: str
     items: tuple[Expr, ...]
     where: Expr | None
     grouped: bool
+    version: int | None = None
 
 
 Branch = Values | Select
@@ -156,3 +160,13 @@ class Read:
 
 
 Statement = Insert | Delete | Update | Merge | Optimize | Truncate | Read | Definition | Late | Raw
+
+
+def travels(statement: Statement) -> tuple[tuple[str, int], ...]:
+    """The tables that a statement's queries read at the version of an init statement, with which."""
+    match statement:
+        case Insert(query=query) | Read(query=query) | Merge(source=query):
+            found = [b for b in query if isinstance(b, Select) and b.version is not None]
+            return tuple((branch.table, branch.version or 0) for branch in found)
+        case _:
+            return ()

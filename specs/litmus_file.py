@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import HistoryError, LitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.statement import Optimize, Read
+from isolitmus.model.statement import Optimize, Read, travels
 from isolitmus.specs.expectations import ExpectationReader
 from isolitmus.specs.table_file import Table, read_toml
 from isolitmus.specs.transaction_file import TransactionReader
@@ -74,6 +74,7 @@ class _LitmusReader(TransactionReader, ExpectationReader):
             self.refuse(str(error), "schedule")
         self.steps(schedule, transactions, clients)
         transactions = self.with_confs(transactions, clients, schedule)
+        self.travels(inits[0], transactions, clients)
         self.transactions, self.schemas = transactions, schemas
         expect = self.expectations(self.get(document, "", "expect", dict, {}), path)
         return Litmus(
@@ -97,6 +98,32 @@ class _LitmusReader(TransactionReader, ExpectationReader):
         self.keys(expect, "expect", ("holds", "fails"))
         holds, fails = self.levels(expect, "expect")
         return HistoryTest(name, title, source, history, holds, fails, tags, text, path)
+
+    def travels(
+        self,
+        init: tuple[Statement, ...],
+        transactions: Mapping[str, Statement],
+        clients: Mapping[str, Client],
+    ) -> None:
+        """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
+        for statement in init:
+            if travels(statement):
+                self.refuse(f"'{statement.sql}': init statements read what there is, no version")
+        read = [(name, statement) for name, statement in transactions.items()]
+        read += [(name, query) for name, c in clients.items() for query in c.let.values()]
+        for name, statement in read:
+            for table, number in travels(statement):
+                if number > len(init):
+                    self.refuse(
+                        f"transactions.{name}: {{init[{number}]}} is none; there"
+                        f" {'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
+                    )
+                written = init[number - 1]
+                if isinstance(written, Read) or written.target != table:
+                    self.refuse(
+                        f"transactions.{name}: {{init[{number}]}} is no version of {table};"
+                        f" that init statement is '{written.sql}'"
+                    )
 
     def steps(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.scope import FRESH, Scope, fresh
-from isolitmus.model.statement import Read
+from isolitmus.model.statement import Read, travels
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.table_file import FileReader, read_toml
 
@@ -66,6 +66,12 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     writing = next((s.sql for s in readers if not isinstance(s, Read)), None)
     if writing is not None:
         reader.refuse(f"scope.readers holds a statement that writes, '{writing}'")
+    travelling = next((s.sql for s in (*(s[0] for s in statements), *readers) if travels(s)), None)
+    if travelling is not None:
+        reader.refuse(
+            f"scope holds '{travelling}'; a version of an init statement is for litmus"
+            " tests, a scope has several initial tables"
+        )
     noops = reader.get(inner, "scope", "noops", str, "skip")
     if noops not in ("skip", "keep"):
         reader.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
@@ -17,11 +18,11 @@ from isolitmus.model.normal import columns, query_surprise, surprise
 from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.model.schema import Schema, Type
 
-__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of"]
+__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of", "marked", "marked_version", "placed"]
 
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
@@ -45,7 +46,7 @@ class QueryReader:
         level = logger.level
         logger.setLevel(logging.CRITICAL)
         try:
-            trees = sqlglot.parse(text, read="databricks")
+            trees = sqlglot.parse(marked(text), read="databricks")
         except SqlglotError as error:
             details = getattr(error, "errors", None) or [{}]
             line, column = details[0].get("line") or 1, details[0].get("col") or 1
@@ -146,7 +147,8 @@ class QueryReader:
             scope = Scope(self.place, (), self.subquery)
             where = self.where(scope, node.args.get("where"))
             return st.Values((self.constants(node.expressions, types, scope),), where)
-        schema, side = self.table(source.this)
+        schema, side = self.table(source.this, "version")
+        version = self.version(source.this)
         scope = Scope(self.place, (side,), self.subquery)
         grouped = any(map(_aggregates, node.expressions))
         items: list[ex.Expr] = []
@@ -160,7 +162,18 @@ class QueryReader:
             items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
-        return st.Select(schema.name, tuple(items), where, grouped)
+        return st.Select(schema.name, tuple(items), where, grouped, version)
+
+    def version(self, node: exp.Table) -> int | None:
+        """The init statement whose version of the table is read, if it is not the snapshot's."""
+        if node.args.get("version") is None:
+            return None
+        number = marked_version(node)
+        if number is None:
+            self.place.refuse(
+                node, "write VERSION AS OF {init[1]}: the first init statement's version"
+            )
+        return number
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
         """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
@@ -235,6 +248,38 @@ def _deeper(tree: exp.Expr, most: int) -> bool:
     for _ in range(most):
         level = [child for node in level for child in node.iter_expressions()]
     return bool(level)
+
+
+INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
+"""The version of the n-th init statement, where it stands in SQL."""
+
+
+def marked(sql: str) -> str:
+    """The text with each ``{init[n]}`` as a SQL literal as long as itself.
+
+    >>> marked("SELECT * FROM t VERSION AS OF {init[1]} WHERE id = 1")
+    "SELECT * FROM t VERSION AS OF 'init 1'  WHERE id = 1"
+    """
+    return INIT.sub(lambda found: f"'init {found[1]}' ", sql)
+
+
+def placed(sql: str, versions: Sequence[int]) -> str:
+    """The text with an engine's own number in the place of each ``{init[n]}``.
+
+    >>> placed("SELECT * FROM t VERSION AS OF {init[1]}", [2])
+    'SELECT * FROM t VERSION AS OF 2'
+    """
+    return INIT.sub(lambda found: str(versions[int(found[1]) - 1]), sql)
+
+
+def marked_version(node: exp.Table) -> int | None:
+    """The init statement that a table's VERSION AS OF names."""
+    version = node.args["version"]
+    text = version.expression.name if version.expression is not None else ""
+    if version.name != "VERSION" or version.args.get("kind") != "AS OF":
+        return None
+    found = re.fullmatch(r"init ([1-9][0-9]*)", text)
+    return None if found is None else int(found[1])
 
 
 def items_of(branch: st.Branch) -> tuple[ex.Expr, ...]:

@@ -17,6 +17,7 @@ from isolitmus.checker.running.snapshot import INSIDE, Outside
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
 from isolitmus.model.expression import EvaluationError
+from isolitmus.model.statement import Truncate
 from isolitmus.specs.binding import bind, scalar
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ class _Moments:
 class Clock:
     """Follows a schedule, step by step."""
 
-    def __init__(self, litmus: Litmus) -> None:
+    def __init__(self, litmus: Litmus, inits: Sequence[Database]) -> None:
         self._litmus = litmus
+        self._inits = inits
         self._cached: frozenset[str] = frozenset()
         self._of: dict[str, _Moments] = {}
 
@@ -65,12 +67,18 @@ class Clock:
                 named = {aside.table}
                 self._cached = self._cached | named if aside.keep else self._cached - named
 
+    def ended(self, name: str) -> None:
+        """The transaction has ended, and not failed: TRUNCATE takes its table out of the cache."""
+        statement = self._litmus.transactions[name]
+        if isinstance(statement, Truncate):
+            self._cached = self._cached - {statement.target}
+
     def effect(self, name: str, states: Sequence[Database], version: int) -> Effect:
         """What the transaction does when it takes its snapshot of a version."""
         moments = self._of[name]
         asked = moments.asked, states[moments.asked]
         planned = version if moments.analysed is None else moments.analysed
-        outside = Outside(moments.cached or frozenset(), states[planned], planned)
+        outside = Outside(moments.cached or frozenset(), states[planned], planned, self._inits)
         return perform(self._litmus, name, states[version], asked, outside)
 
 
@@ -88,7 +96,7 @@ def perform(
     reads: list[RowRead] = []
     values: dict[str, Value] = {}
     for parameter, query in litmus.client(name).let.items():
-        read = effect(query, database, name, litmus.tables)
+        read = effect(query, database, name, litmus.tables, Outside(inits=outside.inits))
         if read.error is not None:
             return read
         try:

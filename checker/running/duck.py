@@ -18,6 +18,7 @@ from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
+from isolitmus.specs.sql_queries import marked, marked_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,16 @@ class DuckExecutor:
         tables = litmus.tables
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
         widens = any(isinstance(change, df.AddColumns) for change in changes)
-        self._init = [sql for statement in litmus.init for sql in _translate(statement, tables)]
+        lets = (query for client in litmus.clients.values() for query in client.let.values())
+        kept = {t for s in (*litmus.transactions.values(), *lets) for t in st.travels(s)}
+        self._init: list[str] = []
+        for number, statement in enumerate(litmus.init, 1):
+            self._init += _translate(statement, tables)
+            self._init += [
+                f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
+                for at in sorted(kept)
+                if at[1] == number
+            ]
         self._texts = {
             name: _translate(statement, tables, widens=widens)
             for name, statement in litmus.transactions.items()
@@ -95,7 +105,22 @@ class DuckExecutor:
 
 
 def _query(sql: str) -> str:
-    return _sql(sqlglot.parse_one(sql, read="databricks"))
+    return _sql(_tree(sql))
+
+
+def _tree(sql: str) -> exp.Expr:
+    """The author's text; a table at the version of an init statement is a table of its own."""
+    tree = sqlglot.parse_one(marked(sql), read="databricks")
+    for table in list(tree.find_all(exp.Table)):
+        if table.args.get("version"):
+            name = _after(table.name.lower(), marked_version(table) or 0)
+            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+            table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
+    return tree
+
+
+def _after(table: str, number: int) -> str:
+    return f"{table.lower()} after init {number}"
 
 
 def _translate(
@@ -107,7 +132,7 @@ def _translate(
         return _definition(statement)
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    tree = _tree(statement.sql)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
     if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:

@@ -166,9 +166,10 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     """
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
-    sets = tuple((i, snapshot.bound((value,))[0]) for i, value in statement.sets)
+    planned = snapshot.planned()
+    sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
-    looked = [snapshot.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    looked = [planned.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
     after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row

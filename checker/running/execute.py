@@ -48,6 +48,7 @@ __all__ = [
     "initial",
     "judge_execution",
     "observe",
+    "stages",
 ]
 
 NO_OP = "no-op"
@@ -58,7 +59,12 @@ RETRIES = ("OPTIMIZE", "REORG")
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
-    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+    """The database when the schedule starts; LitmusError for an init statement that fails."""
+    return stages(tables, init)[-1]
+
+
+def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
+    """The empty database, and what it is after each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
@@ -66,6 +72,7 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
         name: TableState(tuple(file_of(schema, file) for file in schema.files))
         for name, schema in tables.items()
     }
+    found = [database]
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
@@ -73,6 +80,12 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
                 f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
             )
         database = after(database, Event("", done, 0))
+        found.append(database)
+    return tuple(map(_of_nobody, found))
+
+
+def _of_nobody(database: Database) -> Database:
+    """The database with rows that no transaction wrote."""
     return {
         name: replace(
             state,
@@ -123,10 +136,11 @@ class _Work:
     clock: Clock
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
-        self.litmus, self.protocol, self.clock = litmus, protocol, Clock(litmus)
+        self.litmus, self.protocol = litmus, protocol
         self.events, self.started = [], {}
         try:
-            self.states = [initial(litmus.tables, litmus.init)]
+            inits = stages(litmus.tables, litmus.init)
+            self.states, self.clock = [inits[-1]], Clock(litmus, inits)
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 
@@ -151,6 +165,8 @@ class _Work:
             again = replace(again, read_version=len(self.states) - 1)
             event = committed(again, self.events, len(self.states), self.protocol)
         self.events.append(event)
+        if not event.aborted:
+            self.clock.ended(name)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
 

@@ -34,7 +34,8 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     was read, and with such a clause always; with deletion vectors, changed rows are marked.
     """
     schema = snapshot.schemas[statement.target]
-    statement = _bound(snapshot, statement)
+    planned = snapshot.planned()
+    statement = _bound(planned, statement)
     source = snapshot.query(statement.source, statement.target)
     sources = [row for branch in source.branches for row in branch]
 
@@ -93,7 +94,7 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
     stored = [v for c in (*statement.matched, *statement.by_source) for _, v in c.sets]
     stored += [v for c in statement.not_matched for v in c.values]
-    looked = [snapshot.lookup(s) for s in ex.subqueries(*stored) if writes]
+    looked = [planned.lookup(s) for s in ex.subqueries(*stored) if writes]
     reads = (read, *source.reads, *looked)
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
 

@@ -50,12 +50,14 @@ class Outside:
 
     Queries of the tables ``cached`` give the rows of the snapshot, but no scan that the transaction
     notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
-    the snapshot).
+    the snapshot). ``inits`` are the databases before and after each init statement: what VERSION AS OF
+    reads. That is a constant, no read of what transactions write, and Delta does not record it either.
     """
 
     cached: frozenset[str] = frozenset()
     planned: Database | None = None
     version: int | None = None
+    inits: Sequence[Database] = ()
 
 
 INSIDE = Outside()
@@ -64,18 +66,34 @@ INSIDE = Outside()
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The database that the transaction ``writer`` has taken its snapshot of."""
+    """The database that the transaction ``writer`` has taken its snapshot of, or that it was planned
+    on; ``version`` is then which.
+    """
 
     database: Database
     writer: str
     schemas: Mapping[str, Schema]
     outside: Outside = INSIDE
+    version: int | None = None
+
+    def planned(self) -> Snapshot:
+        """What subqueries in SET and in the values of a MERGE see: the database when the statement
+        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; delta.md 8, H1).
+        """
+        if self.outside.planned is None:
+            return self
+        return replace(self, database=self.outside.planned, version=self.outside.version)
+
+    def init(self, number: int) -> Snapshot:
+        """The database after that many init statements."""
+        return replace(self, database=self.outside.inits[number])
 
     def query(self, query: st.Query, target: str | None = None) -> Result:
         """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
         branches: list[tuple[Row, ...]] = []
         reads: list[RowRead] = []
         scans: list[Filters] = []
+        tracked = None if target in self.outside.cached else target
         for branch in query:
             parts = branch.rows if isinstance(branch, st.Values) else (branch.items,)
             bound = [self.bound(items) for items in parts]
@@ -84,14 +102,16 @@ class Snapshot:
             if isinstance(branch, st.Select):
                 # correlated subqueries are looked up for the rows that the other conditions leave
                 plain = [c for c in ex.conjuncts(where) if not _correlated(c)]
-                read = self.select(branch.table, reduce(ex.And, plain) if plain else None)
+                source = self if branch.version is None else self.init(branch.version)
+                read = source.select(branch.table, reduce(ex.And, plain) if plain else None)
                 around = [row.values for row in read.matched]
-                reads.append(read)
-                if branch.table == target and branch.table not in self.outside.cached:
+                if branch.version is None:
+                    reads.append(read)
+                if branch.version is None and branch.table == tracked:
                     scans.append(query_filters(self.schemas[branch.table], where))
             for subquery in ex.subqueries(where, *(item for items in bound for item in items)):
                 reads.append(self.lookup(subquery, around))
-                if subquery.table == target and subquery.table not in self.outside.cached:
+                if subquery.table == tracked:
                     scans.append(query_filters(self.schemas[subquery.table], _own(subquery)))
             branches.append(_rows(branch, bound, where, around))
         return Result(tuple(branches), tuple(reads), tuple(scans))
@@ -122,7 +142,7 @@ class Snapshot:
 
         table = subquery.table
         words = f"{table} WHERE {subquery.where}" if subquery.where is not None else table
-        return RowRead(table, words, matches, self.matching(table, matches))
+        return RowRead(table, words, matches, self.matching(table, matches), self.version)
 
     def select(self, table: str, where: ex.Expr | None) -> RowRead:
         """The predicate read of a WHERE."""

@@ -120,9 +120,10 @@ def test_optimize_tries_again_on_the_same_thread(session, table):
 def test_time_limit_releases_everything(session, table):
     endless = "INSERT INTO t SELECT count(*), 0 FROM range(1000000000000)"
     started = time.monotonic()
-    with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
-        lot.start("the endless insert", run(table, endless), "commit")
+    with parking(session) as patient:
+        patient.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
+            lot.start("the endless insert", run(table, endless), "commit")
     assert str(caught.value) == (
         "the endless insert did not come to its commit, nor end within 6 s"
     )

@@ -79,14 +79,17 @@ class Clients:
             spark.conf.set(key, value)
         values = self._values.get(name, {})
         if client.write is not None:
-            query = placed(bound(client.write.query, values), self._inits)
+            query = self._placed(bound(client.write.query, values))
             options = {k: bound(value, values) for k, value in client.write.options.items()}
             return _write(replace(client.write, query=query, options=options), spark, self._tables)
         told = bind(statement, values, self._litmus.tables)
-        return body(replace(told, sql=placed(told.sql, self._inits)), spark)
+        return body(replace(told, sql=self._placed(told.sql)), spark)
+
+    def _placed(self, sql: str) -> str:
+        return placed(sql, self._inits, self._tables.alias)
 
     def _rows(self, spark: Any, sql: str) -> Rows:
-        return tuple(map(plain_row, spark.sql(placed(sql, self._inits)).collect()))
+        return tuple(map(plain_row, spark.sql(self._placed(sql)).collect()))
 
     def close(self) -> None:
         """Uncache what they cached: a cache belongs to all sessions of the JVM."""

@@ -18,11 +18,20 @@ from isolitmus.model.normal import columns, query_surprise, surprise
 from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from isolitmus.model.schema import Schema, Type
 
-__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of", "marked", "marked_version", "placed"]
+__all__ = [
+    "OUTSIDE",
+    "REFUSED",
+    "QueryReader",
+    "aliased",
+    "items_of",
+    "marked",
+    "marked_version",
+    "placed",
+]
 
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
@@ -147,7 +156,7 @@ class QueryReader:
             scope = Scope(self.place, (), self.subquery)
             where = self.where(scope, node.args.get("where"))
             return st.Values((self.constants(node.expressions, types, scope),), where)
-        schema, side = self.table(source.this, "version")
+        schema, side = self.source(source.this)
         version = self.version(source.this)
         scope = Scope(self.place, (side,), self.subquery)
         grouped = any(map(_aggregates, node.expressions))
@@ -162,7 +171,28 @@ class QueryReader:
             items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
-        return st.Select(schema.name, tuple(items), where, grouped, version)
+        return st.Select(
+            schema.name,
+            tuple(items),
+            where,
+            grouped,
+            version,
+            alias=bool(source.this.args.get("db")),
+        )
+
+    def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
+        """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
+        if not isinstance(node, exp.Table) or not node.args.get("db"):
+            return self.table(node, "version")
+        name = aliased(node, self.schemas)
+        if name is None:
+            wanted = "{alias}" if len(self.schemas) == 1 else "{alias[NAME]}"
+            self.place.refuse(
+                node, f"write delta.`{wanted}` for another path to a table's files, or its name"
+            )
+        only(self.place, node, "this", "db", "alias")
+        schema = self.schemas[name]
+        return schema, Side(node.alias or schema.name, schema.columns)
 
     def version(self, node: exp.Table) -> int | None:
         """The init statement whose version of the table is read, if it is not the snapshot's."""
@@ -252,6 +282,8 @@ def _deeper(tree: exp.Expr, most: int) -> bool:
 
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 """The version of the n-th init statement, where it stands in SQL."""
+ALIAS = re.compile(r"\{alias(?:\[(\w+)\])?\}")
+"""Another path to the files of a table."""
 
 
 def marked(sql: str) -> str:
@@ -263,13 +295,27 @@ def marked(sql: str) -> str:
     return INIT.sub(lambda found: f"'init {found[1]}' ", sql)
 
 
-def placed(sql: str, versions: Sequence[int]) -> str:
-    """The text with an engine's own number in the place of each ``{init[n]}``.
+def placed(sql: str, versions: Sequence[int], alias: Callable[[str | None], object]) -> str:
+    """The text with an engine's own number in the place of each ``{init[n]}``, and another path to a
+    table (None: to the only one) in the place of each ``{alias}``.
 
-    >>> placed("SELECT * FROM t VERSION AS OF {init[1]}", [2])
+    >>> placed("SELECT * FROM t VERSION AS OF {init[1]}", [2], str)
     'SELECT * FROM t VERSION AS OF 2'
+    >>> placed("SELECT * FROM delta.`{alias[t]}`", [], "/tmp/{}".format)
+    'SELECT * FROM delta.`/tmp/t`'
     """
-    return INIT.sub(lambda found: str(versions[int(found[1]) - 1]), sql)
+    numbered = INIT.sub(lambda found: str(versions[int(found[1]) - 1]), sql)
+    return ALIAS.sub(lambda found: str(alias(found[1])), numbered)
+
+
+def aliased(node: exp.Table, names: Collection[str]) -> str | None:
+    """Which of the tables (names in lower case) a FROM names by another path to its files."""
+    found = ALIAS.fullmatch(node.name)
+    if node.db.lower() != "delta" or found is None:
+        return None
+    if found[1] is None:
+        return next(iter(names)).lower() if len(names) == 1 else None
+    return found[1].lower() if found[1].lower() in {name.lower() for name in names} else None
 
 
 def marked_version(node: exp.Table) -> int | None:

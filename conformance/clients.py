@@ -10,7 +10,7 @@ from isolitmus.model.client import CacheTable
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
-from isolitmus.specs.sql_queries import placed
+from isolitmus.specs.placeholders import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ from sqlglot import expressions as exp
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
-from isolitmus.specs.sql_queries import aliased, marked, marked_version
+from isolitmus.specs.placeholders import aliased, marked, marked_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from isolitmus.checker.sweep import sweep
 from isolitmus.model.combine import together, with_axioms
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.catalogue import level, protocol, protocols, scope
+from isolitmus.specs.catalogue import level, protocol, relatives, scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -170,8 +170,9 @@ def _promise(spec: Spec, promised: Spec) -> Promise:
 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
-    """The outcomes of the transactions under the protocols of the catalogue, but for this one."""
-    return {name: _outcomes(litmus, protocol(name)) for name in protocols() if name != spec.name}
+    """The outcomes of the transactions under the other protocols of the same engine."""
+    others = (name for name in relatives(spec.name) if name != spec.name)
+    return {name: _outcomes(litmus, protocol(name)) for name in others}
 
 
 def _outcomes(litmus: Litmus, spec: Spec) -> dict[str, str]:

@@ -23,7 +23,7 @@ class Footprint:
     TRUE. ``files`` are the paths that it read: those left after partition pruning and skipping.
     ``adds`` are the partitions of the files that it adds, ``removes`` paths. ``blind``: only adds,
     and read nothing. ``data_change``: some action changes data. ``changes_data``: the operation may
-    (a flag of the command, not of what it did). (Delta's OptimisticTransaction; delta.md 4.)
+    (a flag of the command, not of what it did). ``orders``: it rewrites rows in another order. (Delta's OptimisticTransaction; delta.md 4.)
     """
 
     schema: Schema
@@ -33,6 +33,7 @@ class Footprint:
     removes: frozenset[str] = frozenset()
     data_change: bool = True
     changes_data: bool = True
+    orders: bool = False
 
     @property
     def empty(self) -> bool:

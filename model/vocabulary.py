@@ -34,6 +34,9 @@ SETS = {
     "NoData": "transactions without a file action that changes data, also those without any",
     "ChangesData": "transactions whose operation may change data (all DML; not OPTIMIZE)",
     "Empty": "transactions with nothing to record: no action at all",
+    "Vectors": "transactions on a table whose rows are deleted by marking them in vectors",
+    "Partitioned": "transactions on a table that has partitions",
+    "Ordering": "compactions that put the rows in an order besides (ZORDER BY)",
     "Meta": "transactions that change the table's metadata",
     "Checked": "commits that were checked against the commits that they had not seen",
 }

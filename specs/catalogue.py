@@ -48,10 +48,22 @@ def levels() -> list[str]:
 def protocols() -> list[str]:
     """The names of the protocols in the package, sorted.
 
-    >>> protocols()[0]
-    'delta-serializable'
+    >>> "delta-serializable" in protocols()
+    True
     """
     return _names("protocols")
+
+
+def relatives(*names: str) -> list[str]:
+    """The protocols of the engines that the protocols of these names are of, sorted; open-source
+    Delta's if no name is a protocol's.
+
+    >>> relatives("log-serializable") == relatives("delta-serializable") != protocols()
+    True
+    """
+    known = protocols()
+    engines = {name.partition("-")[0] for name in names if name in known} or {"delta"}
+    return [name for name in known if name.partition("-")[0] in engines]
 
 
 def level(name: str) -> Spec:

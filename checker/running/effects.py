@@ -200,6 +200,7 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
         removes=frozenset(f.path for f in removed),
         data_change=False,
         changes_data=False,
+        orders=statement.rewrite == "all",
     )
     operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
     return Effect((), (), adds, footprint.removes, footprint, operation)

@@ -40,7 +40,18 @@ PLAIN = (
     "removes-meets-removes",
 )
 RELATIONS = (*PLAIN, *READ_RELATIONS)
-SETS = ("Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty")
+SETS = (
+    "Writer",
+    "Reader",
+    "Aborted",
+    "Blind",
+    "NoData",
+    "ChangesData",
+    "Empty",
+    "Vectors",
+    "Partitioned",
+    "Ordering",
+)
 
 
 def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
@@ -88,6 +99,12 @@ class _Builder:
                 sets["ChangesData"] |= bit
             if footprint.empty:
                 sets["Empty"] |= bit
+            if footprint.schema.vectors:
+                sets["Vectors"] |= bit
+            if footprint.schema.partitioned_by:
+                sets["Partitioned"] |= bit
+            if footprint.orders:
+                sets["Ordering"] |= bit
         return sets
 
     def add(self, kind: str, i: int, j: int, why: str) -> None:

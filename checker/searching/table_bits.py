@@ -108,6 +108,7 @@ def batches(scope: Scope, n: int) -> Iterator[Batch]:
     >>> batch.size, (admitted & batch.active()).bit_count()
     (98, 48)
     """
+    (schema,) = scope.tables.values()
     for init in scope.inits:
         statements, _, live, partitions = outlines(scope, init)
         every = [[(s, v) for s in range(len(statements)) for v in range(j + 1)] for j in range(n)]
@@ -127,7 +128,7 @@ def batches(scope: Scope, n: int) -> Iterator[Batch]:
                 for j, o in enumerate(options)
             ]
             made = TableCircuit(
-                product.booleans, [statements] * n, live, partitions,
+                product.booleans, schema, [statements] * n, live, partitions,
                 runs=runs, sees=sees, writers=n,
             )  # fmt: skip
             yield Batch(scope, init, options, product, made)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.reading.matrix import Booleans, Matrix
     from isolitmus.checker.searching.outline import Outline
+    from isolitmus.model.schema import Schema
 
 __all__ = ["Row", "TableCircuit"]
 
@@ -43,7 +44,7 @@ class Row:
 class TableCircuit(Generic[B]):
     """Executions of ``writers`` statements in log order, then queries.
 
-    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of which ``live``
+    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of a ``schema``, of which ``live``
     are the partitions of the initial files and ``partitions`` how many there are. ``runs[j][s]``:
     transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before j's read version.
     ``free`` makes a Boolean that may be either, and ``require`` demands that one of some holds; without
@@ -53,6 +54,7 @@ class TableCircuit(Generic[B]):
     def __init__(
         self,
         booleans: Booleans[B],
+        schema: Schema,
         menu: Sequence[Sequence[Outline]],
         live: Sequence[int],
         partitions: int,
@@ -64,6 +66,7 @@ class TableCircuit(Generic[B]):
         require: Callable[..., None] | None = None,
     ) -> None:
         self.booleans = booleans
+        self.schema = schema
         self.writers = writers
         self.size = len(menu)
         self.partitions = range(partitions)
@@ -285,8 +288,17 @@ class TableCircuit(Generic[B]):
             "NoData": [gates.disj([empty[j], gates.neg(changes[j])]) for j in range(n)],
             "ChangesData": changes,
             "Empty": empty,
+            "Vectors": self._of_table(self.schema.vectors),
+            "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
+            "Ordering": [gates.false] * n,
         }
         return Matrices(gates, [gates.true] * n, relations, sets)
+
+    def _of_table(self, holds: bool) -> list[B]:
+        """A set that holds all writers of the table or none."""
+        gates = self.booleans
+        writers = [gates.true if holds else gates.false] * self.writers
+        return writers + [gates.false] * (self.size - self.writers)
 
     def _matrix(self, pairs: Pairs[B]) -> Matrix[B]:
         rows: Matrix[B] = [{} for _ in range(self.size)]

@@ -22,7 +22,10 @@ MEMBERS = {
     ),
     "Empty": ("{} has nothing to record", "{} has something to record"),
     "NoData": ("{} changes no data", "{} changes data"),
+    "Ordering": ("{} orders the rows", "{} does not order the rows"),
+    "Partitioned": ("{}'s table has partitions", "{}'s table has no partitions"),
     "Reader": ("{} only reads", "{} does not only read"),
+    "Vectors": ("{}'s table has deletion vectors", "{}'s table has no deletion vectors"),
     "Writer": ("{} writes", "{} does not write"),
 }
 """What it means to be in a set, and not to be in it."""

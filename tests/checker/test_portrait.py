@@ -10,7 +10,7 @@ from isolitmus.checker.telling.portrait_words import portrait_lines
 from isolitmus.model.combine import together, unfolded, with_axioms
 from isolitmus.model.errors import SpecError
 from isolitmus.specs import level, protocol, spec
-from isolitmus.specs.catalogue import protocols
+from isolitmus.specs.catalogue import protocols, relatives
 from isolitmus.specs.litmus_file import read_litmus
 
 APPEND, DELETE_READ = "ConcurrentAppendException", "ConcurrentDeleteReadException"
@@ -32,7 +32,7 @@ def test_a_promise_of_no_level_is_refused(tmp_path):
         protocol(str(path))
 
 
-@pytest.mark.parametrize("name", protocols())
+@pytest.mark.parametrize("name", relatives())
 def test_needless_aborts_happen_and_are_needless(name):
     """Each, read back from its text, aborts with just that exception; committed as the level has it,
     it would have been allowed (``separate`` has judged that).

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import levels, protocols
+from isolitmus.specs.catalogue import levels, protocols, relatives
 
 
 def test_separate_prints_the_answer_and_exits_1(call):
@@ -192,7 +192,7 @@ def test_what_separate_saves_runs(call, tmp_path):
     call("separate", "delta-write-serializable", "serializable", "--save", path)
     status, out, _ = call("run", path)
     assert status == 0
-    n = len(protocols())
+    n = len(relatives())
     assert out.endswith(f"{n} of {n} runs as expected.\n")
 
 

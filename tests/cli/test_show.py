@@ -19,9 +19,9 @@ def test_a_test_in_full_ends_with_its_frame(call):
     assert (
         frame
         == """\
-  txn2    Writer, Blind, ChangesData
+  txn2    Writer, Blind, ChangesData, Partitioned
   reader  Reader, NoData, Empty
-  txn1    Writer, ChangesData
+  txn1    Writer, ChangesData, Partitioned
 
   wr                txn2 → reader  reader read row (100, 0), which txn2 wrote
   rw                reader → txn1  reader read row (1, 0), which txn1 then deleted

@@ -11,7 +11,7 @@ from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
-from isolitmus.specs.sql_queries import placed
+from isolitmus.specs.placeholders import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,14 +88,17 @@ class Clients:
         if isinstance(statement, Raw):
             return self._tables.raw_body(statement, spark)
         if client.write is not None:
-            query = placed(bound(client.write.query, values), self._inits)
+            query = self._placed(bound(client.write.query, values))
             options = {k: bound(value, values) for k, value in client.write.options.items()}
             return _write(replace(client.write, query=query, options=options), spark, self._tables)
         told = bind(statement, values, self._litmus.tables)
-        return body(replace(told, sql=placed(told.sql, self._inits)), spark)
+        return body(replace(told, sql=self._placed(told.sql)), spark)
+
+    def _placed(self, sql: str) -> str:
+        return placed(sql, self._inits, self._tables.alias)
 
     def _rows(self, spark: Any, sql: str) -> Rows:
-        return tuple(map(plain_row, spark.sql(placed(sql, self._inits)).collect()))
+        return tuple(map(plain_row, spark.sql(self._placed(sql)).collect()))
 
     def close(self) -> None:
         """Uncache what they cached: a cache belongs to all sessions of the JVM."""

@@ -60,6 +60,14 @@ class Tables:
         spark.catalog.setCurrentDatabase(self._database)
         return spark
 
+    def alias(self, name: str | None) -> Path:
+        """Another path to a table (None: the only one), which Delta takes for another table."""
+        path = next(p for n, p in self.paths.items() if name is None or _same(n, name))
+        other = path.with_name(f"{path.name}-by-another-path")
+        if not other.is_symlink():
+            other.symlink_to(path)
+        return other
+
     def layout(self, target: str | None) -> dict[str, str]:
         """The confs that cut the files of a table as its schema says."""
         schema = next((s for n, s in self.schemas.items() if _same(n, target)), None)

@@ -30,7 +30,7 @@ __all__ = [
     "Truncate",
     "Update",
     "Values",
-    "travels",
+    "unseen",
 ]
 
 
@@ -47,7 +47,8 @@ class Values:
 @dataclass(frozen=True, slots=True)
 class Select:
     """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates. With
-    ``version`` from the table as that init statement (from 1) has left it: ``VERSION AS OF {init[1]}``.
+    ``version`` from the table as that init statement (from 1) has left it: ``VERSION AS OF {init[1]}``;
+    with ``alias`` by another path to its files, ``delta.`{alias}` ``.
     """
 
     table: str
@@ -55,6 +56,12 @@ class Select:
     where: Expr | None
     grouped: bool
     version: int | None = None
+    alias: bool = False
+
+    @property
+    def seen(self) -> bool:
+        """Whether a transaction that writes the table takes note of it as a read of the table."""
+        return self.version is None and not self.alias
 
 
 Branch = Values | Select
@@ -162,11 +169,10 @@ class Read:
 Statement = Insert | Delete | Update | Merge | Optimize | Truncate | Read | Definition | Late | Raw
 
 
-def travels(statement: Statement) -> tuple[tuple[str, int], ...]:
-    """The tables that a statement's queries read at the version of an init statement, with which."""
+def unseen(statement: Statement) -> tuple[Select, ...]:
+    """The queries of a statement that read a table in a way of which Delta takes no note."""
     match statement:
         case Insert(query=query) | Read(query=query) | Merge(source=query):
-            found = [b for b in query if isinstance(b, Select) and b.version is not None]
-            return tuple((branch.table, branch.version or 0) for branch in found)
+            return tuple(b for b in query if isinstance(b, Select) and not b.seen)
         case _:
             return ()

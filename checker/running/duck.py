@@ -18,7 +18,7 @@ from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
-from isolitmus.specs.sql_queries import marked, marked_version
+from isolitmus.specs.placeholders import aliased, marked, marked_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,12 @@ class DuckExecutor:
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
         widens = any(isinstance(change, df.AddColumns) for change in changes)
         lets = (query for client in litmus.clients.values() for query in client.let.values())
-        kept = {t for s in (*litmus.transactions.values(), *lets) for t in st.travels(s)}
+        kept = {
+            (select.table, select.version)
+            for statement in (*litmus.transactions.values(), *lets)
+            for select in st.unseen(statement)
+            if select.version is not None
+        }
         self._init: list[str] = []
         for number, statement in enumerate(litmus.init, 1):
             self._init += _translate(statement, tables)
@@ -96,22 +101,28 @@ class DuckExecutor:
 
     def _bound(self, name: str) -> list[str]:
         """The statement of a transaction whose client reads first, now."""
+        tables, run = self._litmus.tables, _duck().execute
         values = {
-            parameter: scalar(query.sql, tuple(_duck().execute(_query(query.sql)).fetchall()))
+            parameter: scalar(query.sql, tuple(run(_query(query.sql, tables)).fetchall()))
             for parameter, query in self._litmus.client(name).let.items()
         }
-        tables = self._litmus.tables
         return _translate(bind(self._litmus.transactions[name], values, tables), tables)
 
 
-def _query(sql: str) -> str:
-    return _sql(_tree(sql))
+def _query(sql: str, schemas: Mapping[str, Schema]) -> str:
+    return _sql(_tree(sql, schemas))
 
 
-def _tree(sql: str) -> exp.Expr:
-    """The author's text; a table at the version of an init statement is a table of its own."""
+def _tree(sql: str, schemas: Mapping[str, Schema]) -> exp.Expr:
+    """The author's text; a table at the version of an init statement is a table of its own, and one
+    by another path is the table.
+    """
     tree = sqlglot.parse_one(marked(sql), read="databricks")
     for table in list(tree.find_all(exp.Table)):
+        if table.db:
+            name = aliased(table, schemas) or table.name
+            table.set("this", exp.to_identifier(name))
+            table.set("db", None)
         if table.args.get("version"):
             name = _after(table.name.lower(), marked_version(table) or 0)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
@@ -132,7 +143,7 @@ def _translate(
         return _definition(statement)
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
-    tree = _tree(statement.sql)
+    tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
     if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:

@@ -107,7 +107,7 @@ class Snapshot:
                 around = [row.values for row in read.matched]
                 if branch.version is None:
                     reads.append(read)
-                if branch.version is None and branch.table == tracked:
+                if branch.seen and branch.table == tracked:
                     scans.append(query_filters(self.schemas[branch.table], where))
             for subquery in ex.subqueries(where, *(item for items in bound for item in items)):
                 reads.append(self.lookup(subquery, around))

@@ -20,6 +20,7 @@ __all__ = [
     "Definition",
     "DropConstraint",
     "Late",
+    "Restore",
     "SetProperties",
     "UnsetProperties",
 ]
@@ -100,6 +101,15 @@ class Definition:
     sql: str
     target: str
     change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has left."""
+
+    sql: str
+    target: str
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,9 @@ def widened(row: Row, width: int) -> Row:
 
 
 def _widened(file: File, width: int) -> File:
-    """The file with columns that it knows nothing of."""
+    """The file with so many columns: it knows nothing of those that came, and some may go again."""
     if len(file.stats) == width:
         return file
-    rows = tuple(replace(row, values=widened(row.values, width)) for row in file.rows)
-    return replace(file, rows=rows, stats=file.stats + (None,) * (width - len(file.stats)))
+    rows = tuple(replace(row, values=widened(row.values[:width], width)) for row in file.rows)
+    stats = file.stats[:width]
+    return replace(file, rows=rows, stats=stats + (None,) * (width - len(stats)))

@@ -1,4 +1,4 @@
-"""Read ALTER TABLE and COMMENT ON: statements that change what a table is.
+"""Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
 
 They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
 What alters columns in another way (DROP, RENAME, type changes), and DROP FEATURE, which is several
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DefinitionReader", "is_definition"]
 
-BEGINS = re.compile(r"\s*(?:ALTER|COMMENT)\s", re.IGNORECASE)
+BEGINS = re.compile(r"\s*(?:ALTER|COMMENT|RESTORE)\s", re.IGNORECASE)
 TABLE = r"`?(?P<table>\w+)`?"
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 COMMENT = re.compile(
@@ -41,6 +41,11 @@ COLUMN = re.compile(
     r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
 )
 CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.IGNORECASE)
+RESTORE = re.compile(
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
+    re.IGNORECASE,
+)
+INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 TEXT = r"'([^']*)'"
 PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
 KEY = re.compile(rf"\s*{TEXT}\s*")
@@ -72,7 +77,15 @@ def is_definition(sql: str) -> bool:
 class DefinitionReader(QueryReader):
     """Reads them, on the table that they name."""
 
-    def definition(self) -> df.Definition:
+    def definition(self) -> df.Definition | df.Restore:
+        restore = RESTORE.fullmatch(self.sql)
+        if restore is not None:
+            version = INIT.fullmatch(restore["version"])
+            if version is None:
+                self.outside(
+                    "RESTORE goes back to {init[n]}, what the n-th init statement has left"
+                )
+            return df.Restore(self.sql, self.named(restore["table"]).name, int(version[1]))
         comment = COMMENT.fullmatch(self.sql)
         if comment is not None:
             schema = self.named(comment["table"])
@@ -80,7 +93,10 @@ class DefinitionReader(QueryReader):
             return df.Definition(self.sql, schema.name, change)
         found = ALTER.fullmatch(self.sql)
         if found is None:
-            self.outside("write ALTER TABLE table … or COMMENT ON TABLE table IS 'text'")
+            self.outside(
+                "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
+                " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
+            )
         schema = self.named(found["table"])
         return df.Definition(self.sql, schema.name, self.change(schema, found["rest"]))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.header import Metadata
     from isolitmus.model.schema import Column
 
-__all__ = ["current", "define", "item", "rebased", "reread", "with_definitions"]
+__all__ = ["current", "define", "item", "rebased", "reread", "restore", "with_definitions"]
 
 NAMES: Mapping[type[df.Change], str] = {
     df.SetProperties: "SET TBLPROPERTIES",
@@ -103,6 +103,53 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         name = item(schema.name)
         effect = replace(effect, writes=(RowWrite(name, name, before, after),))
     return effect
+
+
+def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
+    """The files, the metadata and at least the features of an earlier version; nothing that it reads is
+    recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it reads every
+    row: what it takes out or puts back depends on them.
+    """
+    name = statement.target
+    earlier = snapshot.outside.inits[statement.version][name]
+    header = earlier.header or Header.of(declared[name])
+    read = snapshot.select(name, None)
+    here, there = snapshot.files(name), earlier.files
+    live = {row.id: row.values for row in read.matched}
+    wanted = {row.id: row.values for file in there for row in file.rows}
+    writes = tuple(
+        RowWrite(name, id_, live.get(id_), wanted.get(id_))
+        for id_ in sorted(live.keys() | wanted.keys())
+        if live.get(id_) != wanted.get(id_)
+    )
+    changed = {write.id for write in writes}
+    known = {(file.path, file.dead) for file in here}
+    adds = tuple(
+        replace(
+            file,
+            rows=tuple(
+                replace(row, writer=snapshot.writer) if row.id in changed else row
+                for row in file.rows
+            ),
+        )
+        for file in there
+        if (file.path, file.dead) not in known
+    )
+    kept = {(file.path, file.dead) for file in there}
+    removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
+    features = header.features | snapshot.header(name).features
+    footprint = Footprint(
+        snapshot.schemas[name],
+        adds=tuple(file.partition for file in adds),
+        removes=removes,
+        marks=Marks(header.metadata, features, large=True),
+        header=snapshot.header(name),
+    )
+    effect = Effect((read,), writes, adds, removes, footprint, "RESTORE")
+    before, after = map(_described, (snapshot.header(name).metadata, header.metadata))
+    if before == after:
+        return effect
+    return replace(effect, writes=(*writes, RowWrite(item(name), item(name), before, after)))
 
 
 def _described(metadata: Metadata) -> tuple[str, ...]:

@@ -141,6 +141,9 @@ def _translate(
         return []
     if isinstance(statement, df.Definition):
         return _definition(statement)
+    if isinstance(statement, df.Restore):
+        table, earlier = statement.target, _after(statement.target, statement.version)
+        return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
     tree = _tree(statement.sql, schemas)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.definitions import current, define, rebased, reread
+from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
@@ -19,7 +19,7 @@ from isolitmus.checker.running.skipping import command_filters
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.definition import Definition, Late
+from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.raw import Raw
@@ -60,6 +60,8 @@ def effect(
     altered = current(database, schemas)
     snapshot = Snapshot(database, writer, altered, outside)
     try:
+        if isinstance(statement, Restore):
+            return restore(snapshot, schemas, statement)
         if altered is schemas and not isinstance(statement, Late):
             return _effect(snapshot, statement)
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
@@ -87,8 +89,8 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
             return raw_effect(snapshot, statement)
         case Definition():
             return define(snapshot, statement)
-        case Late():
-            raise AssertionError(f"'{statement.sql}' is read before it runs")
+        case Late() | Restore():
+            raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 
 def _read(snapshot: Snapshot, statement: st.Read) -> Effect:

@@ -40,6 +40,7 @@ KINDS = {
     "Truncate": "truncate",
     "Read": "reader",
     "Definition": "alter",
+    "Restore": "restore",
     "Late": "late",
     "Raw": "raw",
 }

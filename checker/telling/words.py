@@ -22,8 +22,8 @@ MEMBERS = {
         "{} is not of a kind that changes data",
     ),
     "Default": (
-        "{} has a table that lost its isolation level",
-        "{} has a table with its isolation level",
+        "{}'s table has lost its isolation level",
+        "{}'s table has its isolation level",
     ),
     "Empty": ("{} has nothing to record", "{} has something to record"),
     "Large": ("{} tries the next version only", "{} tries further versions"),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.versions import plain_row
 from isolitmus.model.client import CacheTable
+from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
-from isolitmus.specs.sql_queries import placed
+from isolitmus.specs.placeholders import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows, Value
 
 __all__ = ["Clients", "body", "target"]
+
+WRITE = "spark.databricks.delta.write"
+"""The beginning of the confs of idempotent writes (DeltaSQLConf.scala)."""
 
 
 class Clients:
@@ -73,20 +77,28 @@ class Clients:
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
         confs = {**self._tables.layout(target(statement)), **client.conf}
+        if client.app is not None:
+            app, version = client.app
+            confs |= {f"{WRITE}.txnAppId": app, f"{WRITE}.txnVersion": str(version)}
         if client.session is not None:
             self._confs[client.session] = {key: spark.conf.get(key, None) for key in confs}
         for key, value in confs.items():
             spark.conf.set(key, value)
         values = self._values.get(name, {})
+        if isinstance(statement, Raw):
+            return self._tables.raw_body(statement, spark)
         if client.write is not None:
-            query = placed(bound(client.write.query, values), self._inits)
+            query = self._placed(bound(client.write.query, values))
             options = {k: bound(value, values) for k, value in client.write.options.items()}
             return _write(replace(client.write, query=query, options=options), spark, self._tables)
         told = bind(statement, values, self._litmus.tables)
-        return body(replace(told, sql=placed(told.sql, self._inits)), spark)
+        return body(replace(told, sql=self._placed(told.sql)), spark)
+
+    def _placed(self, sql: str) -> str:
+        return placed(sql, self._inits, self._tables.alias)
 
     def _rows(self, spark: Any, sql: str) -> Rows:
-        return tuple(map(plain_row, spark.sql(placed(sql, self._inits)).collect()))
+        return tuple(map(plain_row, spark.sql(self._placed(sql)).collect()))
 
     def close(self) -> None:
         """Uncache what they cached: a cache belongs to all sessions of the JVM."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.raw import Raw
+
 if TYPE_CHECKING:
     from isolitmus.model.expression import ColumnRef, Expr
 
@@ -27,7 +30,7 @@ __all__ = [
     "Truncate",
     "Update",
     "Values",
-    "travels",
+    "unseen",
 ]
 
 
@@ -45,7 +48,7 @@ class Values:
 class Select:
     """``SELECT items FROM table WHERE where [GROUP BY keys]``; ``grouped`` where the items are keys and
     aggregates. With ``version`` from the table as that init statement (from 1) has left it:
-    ``VERSION AS OF {init[1]}``.
+    ``VERSION AS OF {init[1]}``; with ``alias`` by another path to its files, ``delta.`{alias}` ``.
     """
 
     table: str
@@ -54,6 +57,12 @@ class Select:
     grouped: bool
     version: int | None = None
     keys: tuple[ColumnRef, ...] = ()
+    alias: bool = False
+
+    @property
+    def seen(self) -> bool:
+        """Whether a transaction that writes the table takes note of it as a read of the table."""
+        return self.version is None and not self.alias
 
 
 Branch = Values | Select
@@ -158,14 +167,27 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Truncate | Read
+Statement = (
+    Insert
+    | Delete
+    | Update
+    | Merge
+    | Optimize
+    | Truncate
+    | Read
+    | Definition
+    | Restore
+    | Late
+    | Raw
+)
 
 
-def travels(statement: Statement) -> tuple[tuple[str, int], ...]:
-    """The tables that a statement's queries read at the version of an init statement, with which."""
+def unseen(statement: Statement) -> tuple[Select, ...]:
+    """The queries of a statement that read a table in a way of which Delta takes no note."""
     match statement:
         case Insert(query=query) | Read(query=query) | Merge(source=query):
-            found = [b for b in query if isinstance(b, Select) and b.version is not None]
-            return tuple((branch.table, branch.version or 0) for branch in found)
+            return tuple(b for b in query if isinstance(b, Select) and not b.seen)
+        case Restore(target=target, version=version):
+            return (Select(target, (), None, grouped=False, version=version),)
         case _:
             return ()

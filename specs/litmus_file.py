@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import HistoryError, LitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.statement import Optimize, Read, travels
+from isolitmus.model.statement import Optimize, Read, unseen
 from isolitmus.specs.expectations import ExpectationReader
 from isolitmus.specs.table_file import Table, read_toml
 from isolitmus.specs.transaction_file import TransactionReader
@@ -107,12 +107,15 @@ class _LitmusReader(TransactionReader, ExpectationReader):
     ) -> None:
         """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
         for statement in init:
-            if travels(statement):
+            if any(select.version is not None for select in unseen(statement)):
                 self.refuse(f"'{statement.sql}': init statements read what there is, no version")
         read = [(name, statement) for name, statement in transactions.items()]
         read += [(name, query) for name, c in clients.items() for query in c.let.values()]
         for name, statement in read:
-            for table, number in travels(statement):
+            for select in unseen(statement):
+                table, number = select.table, select.version
+                if number is None:
+                    continue
                 if number > len(init):
                     self.refuse(
                         f"transactions.{name}: {{init[{number}]}} is none; there"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.scope import FRESH, Scope, fresh
-from isolitmus.model.statement import Read, travels
+from isolitmus.model.statement import Read, unseen
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.table_file import FileReader, read_toml
 
@@ -66,11 +66,10 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     writing = next((s.sql for s in readers if not isinstance(s, Read)), None)
     if writing is not None:
         reader.refuse(f"scope.readers holds a statement that writes, '{writing}'")
-    travelling = next((s.sql for s in (*(s[0] for s in statements), *readers) if travels(s)), None)
+    travelling = next((s.sql for s in (*(s[0] for s in statements), *readers) if unseen(s)), None)
     if travelling is not None:
         reader.refuse(
-            f"scope holds '{travelling}'; a version of an init statement is for litmus"
-            " tests, a scope has several initial tables"
+            f"scope holds '{travelling}'; a table's older versions and other paths are for litmus tests"
         )
     noops = reader.get(inner, "scope", "noops", str, "skip")
     if noops not in ("skip", "keep"):

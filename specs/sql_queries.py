@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
@@ -15,14 +14,15 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError, brief, excerpt, near
 from isolitmus.model.normal import columns, query_surprise, surprise
+from isolitmus.specs.placeholders import aliased, marked, marked_version
 from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema, Type
 
-__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of", "marked", "marked_version", "placed"]
+__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of"]
 
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
@@ -149,7 +149,7 @@ class QueryReader:
             scope = Scope(self.place, (), self.subquery)
             where = self.where(scope, node.args.get("where"))
             return st.Values((self.constants(node.expressions, types, scope),), where)
-        schema, side = self.table(source.this, "version")
+        schema, side = self.source(source.this)
         version = self.version(source.this)
         scope = Scope(self.place, (side,), self.subquery)
         keys = self.keys(scope, node.args.get("group"))
@@ -167,7 +167,8 @@ class QueryReader:
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
-        return st.Select(schema.name, tuple(items), where, grouped, version, keys)
+        alias = bool(source.this.args.get("db"))
+        return st.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
     def keys(self, scope: Scope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
         """The columns of a GROUP BY."""
@@ -178,6 +179,20 @@ class QueryReader:
             if not isinstance(key, exp.Column):
                 self.place.refuse(key, f"GROUP BY anything but columns {OUTSIDE}")
         return tuple(map(scope.resolve, node.expressions))
+
+    def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
+        """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
+        if not isinstance(node, exp.Table) or not node.args.get("db"):
+            return self.table(node, "version")
+        name = aliased(node, self.schemas)
+        if name is None:
+            wanted = "{alias}" if len(self.schemas) == 1 else "{alias[NAME]}"
+            self.place.refuse(
+                node, f"write delta.`{wanted}` for another path to a table's files, or its name"
+            )
+        only(self.place, node, "this", "db", "alias")
+        schema = self.schemas[name]
+        return schema, Side(node.alias or schema.name, schema.columns)
 
     def version(self, node: exp.Table) -> int | None:
         """The init statement whose version of the table is read, if it is not the snapshot's."""
@@ -278,38 +293,6 @@ def _deeper(tree: exp.Expr, most: int) -> bool:
     for _ in range(most):
         level = [child for node in level for child in node.iter_expressions()]
     return bool(level)
-
-
-INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
-"""The version of the n-th init statement, where it stands in SQL."""
-
-
-def marked(sql: str) -> str:
-    """The text with each ``{init[n]}`` as a SQL literal as long as itself.
-
-    >>> marked("SELECT * FROM t VERSION AS OF {init[1]} WHERE id = 1")
-    "SELECT * FROM t VERSION AS OF 'init 1'  WHERE id = 1"
-    """
-    return INIT.sub(lambda found: f"'init {found[1]}' ", sql)
-
-
-def placed(sql: str, versions: Sequence[int]) -> str:
-    """The text with an engine's own number in the place of each ``{init[n]}``.
-
-    >>> placed("SELECT * FROM t VERSION AS OF {init[1]}", [2])
-    'SELECT * FROM t VERSION AS OF 2'
-    """
-    return INIT.sub(lambda found: str(versions[int(found[1]) - 1]), sql)
-
-
-def marked_version(node: exp.Table) -> int | None:
-    """The init statement that a table's VERSION AS OF names."""
-    version = node.args["version"]
-    text = version.expression.name if version.expression is not None else ""
-    if version.name != "VERSION" or version.args.get("kind") != "AS OF":
-        return None
-    found = re.fullmatch(r"init ([1-9][0-9]*)", text)
-    return None if found is None else int(found[1])
 
 
 def items_of(branch: st.Branch) -> tuple[ex.Expr, ...]:

@@ -1,0 +1,321 @@
+"""Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
+
+A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
+a commit is remembered by the state it ran on, what two commits have with each other by their effects,
+and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
+executed, over remembered states, for those candidates only whose conflicts have a cycle (or go against
+the log), or in which two that did not see each other removed one file: in all others rows and files
+tell the same story, and the order of the conflicts (or the log) explains every version (semantics.md,
+Theorems 1 and 3). Specs are judged on whole candidates; a prefix is given up only for protocols under
+which more commits never help.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.counting.orders import Orders
+from isolitmus.checker.counting.pairs import OF_ROWS, Layout, Pairs, commit
+from isolitmus.checker.counting.space import Space
+from isolitmus.checker.counting.tally import Failure, Tally, Tallies
+from isolitmus.checker.counting.verdicts import Judge
+from isolitmus.checker.reading.graph import labels
+from isolitmus.checker.running.execute import NO_OP
+from isolitmus.checker.running.frames import frame
+from isolitmus.model.execution import Event
+from isolitmus.specs.cat import read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.counting.orders import Writer
+    from isolitmus.checker.counting.tally import Shard
+    from isolitmus.checker.counting.verdicts import Prefix
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["EXPLAINED", "IN_LOG_ORDER", "Kernel"]
+
+EXPLAINED = read(
+    """"Explained by the order of its conflicts"
+    empty unseen & removes-meets-removes as each-file-removed-once
+    acyclic wr | ww | rw as some-order""",
+    "sweep: explained",
+)
+IN_LOG_ORDER = read(
+    """"Explained by the order of the log"
+    empty unseen & removes-meets-removes as each-file-removed-once
+    acyclic wr | ww | rw | log as log-order""",
+    "sweep: in log order",
+)
+MOST_EFFECTS = 400_000
+"""After a shard with so many effects known all is forgotten: memory is bounded, counts stay."""
+IDLE, FAILS = -1, -2
+"""Instead of a commit: the statement changes no file and the scope skips that; it fails."""
+
+
+class _View(NamedTuple):
+    """Protocols that record the same commits, and what they and the levels say."""
+
+    protocols: tuple[Spec, ...]
+    judge: Judge
+    blind_to_rows: bool
+
+
+class _Line(NamedTuple):
+    """A prefix as one view has it: its commits, and whether some of them are a fork."""
+
+    view: _View
+    commits: tuple[int, ...]
+    prefix: Prefix
+    forked: bool
+
+
+class Kernel:
+    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard.
+
+    >>> from isolitmus.checker.counting.tally import shards
+    >>> from isolitmus.specs import scope, spec
+    >>> asked, judged = [spec("delta-serializable")], [spec("log-serializable")]
+    >>> kernel = Kernel(scope("two-partitions"), 2, asked, judged)
+    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in shards(kernel.scope, 2))
+    94
+    """
+
+    def __init__(
+        self, scope: Scope, n: int, protocols: Sequence[Spec], levels: Sequence[Spec]
+    ) -> None:
+        self.scope, self.n = scope, n
+        self.levels = (*levels, EXPLAINED, IN_LOG_ORDER)
+        every = (*protocols, *self.levels)
+        self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in every)))
+        groups = [tuple(protocols)] if scope.noops == "skip" else [(p,) for p in protocols]
+        self.views = [
+            _View(
+                group,
+                Judge(self.layout, group, self.levels),
+                all(spec.needs.isdisjoint(OF_ROWS) for spec in group),
+            )
+            for group in groups
+        ]
+        self.cyclic = 1 << len(levels)
+        self.backward = 2 << len(levels)
+        self._init = -1
+        self._idle: dict[tuple[str, int], bool] = {}
+
+    def count(self, shard: Shard) -> Tallies:
+        """The counts of one shard."""
+        if shard.init != self._init or len(self.space.done) > MOST_EFFECTS:
+            self._begin(shard.init)
+        self.shard = shard
+        self.choices: list[tuple[int, int]] = []
+        self.states = [0]
+        self.found: list[tuple[_View, Prefix]] = []
+        self.failed, self.failure = 0, None
+        lines = [_Line(view, (), view.judge.root, False) for view in self.views]
+        self._extend(lines, 0)
+        tallies = Tallies.none(
+            [protocol.name for view in self.views for protocol in view.protocols],
+            [level.name for level in self.levels[:-2]],
+        )
+        tallies.failed, tallies.failure = self.failed, self.failure
+        for view, prefix in self.found:
+            for b, protocol in enumerate(view.protocols):
+                if prefix.admitted >> b & 1:
+                    self._add(tallies.of[protocol.name], prefix)
+            prefix.forget()
+        return tallies
+
+    def _begin(self, init: int) -> None:
+        self._init = init
+        self.space = Space(self.scope, self.scope.inits[init])
+        self.pairs = Pairs(self.space, self.layout)
+        self.orders = Orders(self.space)
+        self.options: dict[tuple[int, int], list[int]] = {}
+        self._idle.clear()
+
+    def _add(self, tally: Tally, prefix: Prefix) -> None:
+        tally.admitted += prefix.count
+        tally.unexplained += prefix.unexplained
+        tally.not_log_order += prefix.not_log_order
+        for b, level in enumerate(self.levels[:-2]):
+            if prefix.forbidden >> b & 1:
+                tally.forbidden[level.name] += prefix.count
+                assert prefix.first is not None
+                tally.offer(level.name, (self.shard.init, *prefix.first))
+
+    # One step: what may come after a prefix
+
+    def _extend(self, lines: list[_Line], vocabulary: int) -> None:
+        position = len(self.states)
+        fixed = self.shard.choices[position - 1 : position]
+        runs = [self._options(state, position) for state in self.states]
+        if len(lines) == 1 and position == self.n and not fixed and not lines[0].forked:
+            self._last(lines[0], runs, vocabulary)
+            return
+        for k in range(len(self.scope.statements)):
+            for version in range(position):
+                if fixed and fixed[0] != (k, version):
+                    continue
+                number = runs[version][k]
+                if number < 0:
+                    if number == FAILS:
+                        self._fails(k, version, position)
+                    continue
+                grown = [g for line in lines if (g := self._grown(line, number, version))]
+                if not grown:
+                    continue
+                self.choices.append((k, version))
+                self.states.append(self.space.after(self.states[-1], number >> 1))
+                if position == self.n:
+                    for line in grown:
+                        self._leaf(line, max(vocabulary, k))
+                else:
+                    self._extend(grown, max(vocabulary, k))
+                self.states.pop()
+                self.choices.pop()
+
+    def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
+        """The last step of one view: the same as above, where nearly all the time goes."""
+        view, commits, prefix, _ = line
+        position = self.n
+        seen, unseen, sets = self.pairs.seen, self.pairs.unseen, self.pairs.sets
+        known = [
+            [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
+            for version in range(position)
+        ]
+        start, width = len(self.layout.sets), self.layout.width
+        below = prefix.below
+        for k in range(len(self.scope.statements)):
+            for version in range(position):
+                number = runs[version][k]
+                if number < 0 or number not in sets:
+                    self._slow(line, number, k, version, vocabulary)
+                    continue
+                row, place = sets[number], start
+                for of_earlier in known[version]:
+                    pair = of_earlier.get(number, -1)
+                    if pair < 0:
+                        break
+                    row |= pair << place
+                    place += width
+                else:
+                    if row in below:
+                        longer = below[row]
+                        if longer is None:
+                            continue
+                        if longer.forbidden == 0:
+                            if not longer.count:
+                                self.found.append((view, longer))
+                            longer.count += 1
+                            continue
+                self._slow(line, number, k, version, vocabulary)
+
+    def _slow(self, line: _Line, number: int, k: int, version: int, vocabulary: int) -> None:
+        if number == FAILS:
+            self._fails(k, version, self.n)
+        if number < 0:
+            return
+        grown = self._grown(line, number, version)
+        if grown is not None:
+            self.choices.append((k, version))
+            self._leaf(grown, max(vocabulary, k))
+            self.choices.pop()
+
+    def _options(self, state: int, position: int) -> list[int]:
+        """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
+        known = self.options.get((state, position))
+        if known is None:
+            known = [
+                self._option(state, k, position) for k in range(len(self.scope.statements))
+            ]
+            self.options[state, position] = known
+        return known
+
+    def _option(self, state: int, k: int, position: int) -> int:
+        effect = self.space.run(state, k, position)
+        done = self.space.done[effect].effect
+        if done.error is not None or done.footprint is None:
+            return FAILS
+        if self.scope.noops == "skip" and done.footprint.empty:
+            return IDLE
+        return commit(effect)
+
+    def _fails(self, k: int, version: int, position: int) -> None:
+        """Count all candidates that begin like this."""
+        self.failed += prod(
+            len(self.scope.statements) * j for j in range(position + 1, self.n + 1)
+        )
+        if self.failure is None:
+            done = self.space.done[self.space.run(self.states[version], k, position)]
+            assert done.effect.error is not None
+            statement = self.scope.statements[k][position - 1]
+            error = done.effect.error
+            choices = (*self.choices, (k, version))
+            self.failure = Failure(
+                self.shard.init, choices, statement.sql, error.exception, str(error)
+            )
+
+    def _grown(self, line: _Line, number: int, version: int) -> _Line | None:
+        """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
+        view, commits, prefix, forked = line
+        effect = number >> 1
+        if self.scope.noops == "keep" and self._unrecorded(view.protocols[0], effect):
+            number = commit(effect, recorded=False)
+        of_sets = self.pairs.sets.get(number)
+        if of_sets is None:
+            of_sets = self.pairs.sets_of(number)
+        pairs = []
+        for i, earlier in enumerate(commits):
+            known = (self.pairs.seen if i < version else self.pairs.unseen)[earlier]
+            pair = known.get(number)
+            if pair is None:
+                pair = self.pairs.pair(earlier, number, seen=i < version)
+            forked = forked or pair < 0
+            pairs.append(pair if pair >= 0 else ~pair)
+        row = self.layout.row(of_sets, pairs)
+        longer = view.judge.longer(prefix, row)
+        if forked and (longer is not None or not view.blind_to_rows):
+            versions = [v for _, v in self.choices] + [version]
+            whole = self.pairs.frame((*commits, number), versions)
+            longer = view.judge.longer(prefix, self.layout.rows_of(whole)[-1])
+        if longer is None:
+            return None
+        return _Line(view, (*commits, number), longer, forked)
+
+    def _unrecorded(self, protocol: Spec, effect: int) -> bool:
+        """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
+        done = self.space.done[effect]
+        key = protocol.name, done.footing
+        if key not in self._idle:
+            alone = frame([Event("T", done.effect, 0, 1)], reasons=False)
+            self._idle[key] = bool(labels(alone, protocol).get(NO_OP))
+        return self._idle[key]
+
+    # Whole candidates
+
+    def _leaf(self, line: _Line, vocabulary: int) -> None:
+        view, commits, prefix, _ = line
+        if not prefix.count:
+            self.found.append((view, prefix))
+        prefix.count += 1
+        forbidden = view.judge.forbidden(prefix)
+        if not forbidden:
+            return
+        if prefix.first is None or vocabulary < prefix.first[0]:
+            prefix.first = vocabulary, tuple(self.choices)
+        if not forbidden & (self.cyclic | self.backward):
+            return
+        states = [*self.states[: self.n], self.space.after(self.states[self.n - 1], commits[-1] >> 1)]
+        writers: tuple[Writer, ...] = tuple(
+            (k, position)
+            for position, ((k, _), number) in enumerate(
+                zip(self.choices, commits, strict=True), 1
+            )
+            if not number & 1
+        )
+        if forbidden & self.backward and not self.orders.gives(writers, states[-1]):
+            prefix.not_log_order += 1
+        if forbidden & self.cyclic and not self.orders.explain(writers, states):
+            prefix.unexplained += 1

@@ -1,0 +1,191 @@
+"""The frame of a candidate as numbers: one for each commit, made of what it has with each earlier one.
+
+As long as no two commits overwrote one version of a row, every pair of a frame is a matter of two
+effects and of whether the later commit had seen the earlier: ww leads to who overwrote the very
+version written, rw from who read a version to who overwrote it, and by predicate from a read to each
+change of its matches, since the version overwritten is the one before in the version order (a fork in
+it would take two that overwrote one version). What footprints and versions say is asked of the frame
+of the two alone. Where two did overwrite one version, the frame of all is made as for a litmus test.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.counting.space import transaction
+from isolitmus.checker.running.frames import PLAIN, SETS, frame
+from isolitmus.model.execution import Event
+from isolitmus.model.frame import Frame
+from isolitmus.model.relation import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isolitmus.checker.counting.space import Done, Space
+    from isolitmus.model.execution import Effect
+
+__all__ = ["OF_ROWS", "Layout", "Pairs", "commit"]
+
+OF_ROWS = ("wr", "ww", "rw")
+"""The relations that rows decide; all others are asked of a frame of two."""
+
+
+class Layout:
+    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, two bits
+    for each relation: from the earlier to the later, and back.
+
+    >>> layout = Layout({"rw", "log", "Blind"})
+    >>> layout.relations, layout.sets, layout.width, bin(layout.mask({"rw"}, 3))
+    (('rw', 'log'), ('Blind',), 4, '0b1100110')
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        wanted = frozenset(names)
+        self.relations = tuple(name for name in PLAIN if name in wanted)
+        self.sets = tuple(name for name in SETS if name in wanted)
+        self.width = 2 * len(self.relations)
+
+    def row(self, of_sets: int, pairs: Iterable[int]) -> int:
+        """The number of a commit."""
+        row, place = of_sets, len(self.sets)
+        for pair in pairs:
+            row |= pair << place
+            place += self.width
+        return row
+
+    def mask(self, names: Iterable[str], position: int) -> int:
+        """The bits of a commit's number that belong to some names."""
+        wanted = frozenset(names)
+        of_sets = sum(1 << b for b, name in enumerate(self.sets) if name in wanted)
+        pair = sum(0b11 << 2 * b for b, name in enumerate(self.relations) if name in wanted)
+        return self.row(of_sets, [pair] * (position - 1))
+
+    def rows_of(self, seen: Frame) -> list[int]:
+        """A frame as numbers."""
+        return [
+            self.row(self._sets(seen, j), [self.pair(seen, i, j) for i in range(j)])
+            for j in range(len(seen.nodes))
+        ]
+
+    def pair(self, seen: Frame, i: int, j: int) -> int:
+        """The number of two nodes of a frame."""
+        number = 0
+        for b, name in enumerate(self.relations):
+            rows = seen.relations[name].rows
+            number |= (rows[i] >> j & 1 | (rows[j] >> i & 1) << 1) << 2 * b
+        return number
+
+    def _sets(self, seen: Frame, i: int) -> int:
+        return sum((seen.sets[name] >> i & 1) << b for b, name in enumerate(self.sets))
+
+    def frame(self, rows: Sequence[int]) -> Frame:
+        """The frame that has these numbers."""
+        n = len(rows)
+        relations = {name: [0] * n for name in self.relations}
+        sets = dict.fromkeys(self.sets, 0)
+        for j, row in enumerate(rows):
+            for b, name in enumerate(self.sets):
+                sets[name] |= (row >> b & 1) << j
+            rest = row >> len(self.sets)
+            for i in range(j):
+                for name in self.relations:
+                    relations[name][i] |= (rest & 1) << j
+                    relations[name][j] |= (rest >> 1 & 1) << i
+                    rest >>= 2
+        made = {name: Relation(tuple(found)) for name, found in relations.items()}
+        return Frame(tuple(map(transaction, range(1, n + 1))), made, sets)
+
+
+def commit(effect: int, *, recorded: bool = True) -> int:
+    """The number of a commit: an effect by its number, and whether it is recorded."""
+    return 2 * effect + (not recorded)
+
+
+class Pairs:
+    """What the commits of a space's effects have with each other, each pair worked out once.
+
+    ``sets`` are the sets that a commit is in; ``unseen[i].get(j)`` is what commit i and a later j that
+    had not seen it have with each other, ``seen`` if it had; None: to be asked of ``pair``. A negative
+    number n stands for a fork, where rows are not a matter of the two alone: ~n has the rest.
+    """
+
+    def __init__(self, space: Space, layout: Layout) -> None:
+        self.space, self.layout = space, layout
+        self.sets: dict[int, int] = {}
+        self.unseen: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self.seen: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._footings: dict[tuple[int, int, bool, bool, bool], int] = {}
+        self._footing_sets: dict[tuple[int, bool], int] = {}
+        self._bit = {name: 1 << 2 * b for b, name in enumerate(layout.relations)}
+
+    def sets_of(self, number: int) -> int:
+        """The sets that a commit is in; kept in ``sets``."""
+        done, recorded = self._parts(number)
+        key = done.footing, recorded
+        if key not in self._footing_sets:
+            alone = frame([_event(done.effect, 1, recorded, 0)], reasons=False)
+            self._footing_sets[key] = self.layout.rows_of(alone)[0]
+        self.sets[number] = self._footing_sets[key]
+        return self.sets[number]
+
+    def pair(self, first: int, second: int, *, seen: bool) -> int:
+        """What a commit and a later one have with each other; kept in ``seen`` and ``unseen``."""
+        a, a_writes = self._parts(first)
+        b, b_writes = self._parts(second)
+        number = self._footing(a, b, a_writes, b_writes, seen)
+        name = transaction(a.position)
+        if a_writes:
+            changed = _changes(b.effect, a.effect)
+            if b_writes and any(writer == name for _, _, writer in b.overwrote):
+                number |= self._bit.get("ww", 0)
+            if (seen and changed) or any(writer == name for _, _, writer in b.read):
+                number |= self._bit.get("wr", 0)
+            if (changed and not seen) or not a.overwrote.isdisjoint(b.read):
+                number |= self._bit.get("rw", 0) << 1
+        if b_writes and (not b.overwrote.isdisjoint(a.read) or _changes(a.effect, b.effect)):
+            number |= self._bit.get("rw", 0)
+        if not (a.plain and b.plain and a.overwrote.isdisjoint(b.overwrote)):
+            number = ~number
+        (self.seen if seen else self.unseen)[first][second] = number
+        return number
+
+    def frame(self, commits: Sequence[int], versions: Sequence[int]) -> Frame:
+        """The frame of commits with these read versions, whatever they overwrote."""
+        events = []
+        for number, read_version in zip(commits, versions, strict=True):
+            done, recorded = self._parts(number)
+            events.append(_event(done.effect, done.position, recorded, read_version))
+        return frame(events, reasons=False)
+
+    def _parts(self, number: int) -> tuple[Done, bool]:
+        return self.space.done[number >> 1], not number & 1
+
+    def _footing(self, a: Done, b: Done, a_writes: bool, b_writes: bool, seen: bool) -> int:
+        """What the two have with each other but for rows."""
+        key = a.footing, b.footing, a_writes, b_writes, seen
+        if key not in self._footings:
+            events = [
+                _event(a.effect, 1, a_writes, 0),
+                _event(b.effect, 2, b_writes, 1 if seen else 0),
+            ]
+            two = frame(events, reasons=False)
+            bare = {**two.relations, **dict.fromkeys(OF_ROWS, Relation.empty(2))}
+            self._footings[key] = self.layout.pair(Frame(two.nodes, bare, two.sets), 0, 1)
+        return self._footings[key]
+
+
+def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> Event:
+    version = position if recorded else None
+    return Event(transaction(position), effect, read_version, version)
+
+
+def _changes(reader: Effect, writer: Effect) -> bool:
+    """Whether a write changes the matches of a predicate that the other read."""
+    for read in reader.reads:
+        for write in writer.writes:
+            if write.table == read.table:
+                before = write.before is not None and read.matches(write.before)
+                if before != (write.after is not None and read.matches(write.after)):
+                    return True
+    return False

@@ -20,15 +20,15 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from isolitmus.checker.counting.space import Done, Space
     from isolitmus.model.execution import Effect
 
 __all__ = ["OF_ROWS", "Layout", "Pairs", "commit"]
 
-OF_ROWS = ("wr", "ww", "rw")
-"""The relations that rows decide; all others are asked of a frame of two."""
+OF_ROWS = frozenset(("wr", "ww", "rw"))
+"""The relations that rows decide; all others are asked of a frame of two, without rows."""
 
 
 class Layout:
@@ -115,16 +115,16 @@ class Pairs:
         self.sets: dict[int, int] = {}
         self.unseen: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.seen: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self._footings: dict[tuple[int, int, bool, bool, bool], int] = {}
-        self._footing_sets: dict[tuple[int, bool], int] = {}
+        self._footings: dict[Hashable, int] = {}
+        self._footing_sets: dict[Hashable, int] = {}
         self._bit = {name: 1 << 2 * b for b, name in enumerate(layout.relations)}
 
     def sets_of(self, number: int) -> int:
         """The sets that a commit is in; kept in ``sets``."""
         done, recorded = self._parts(number)
-        key = done.footing, recorded
+        key = done.footing, recorded, tuple(map(bool, done.paths))
         if key not in self._footing_sets:
-            alone = frame([_event(done.effect, 1, recorded, 0)], reasons=False)
+            alone = frame([_event(done.bare, 1, recorded, 0)], reasons=False)
             self._footing_sets[key] = self.layout.rows_of(alone)[0]
         self.sets[number] = self._footing_sets[key]
         return self.sets[number]
@@ -163,21 +163,25 @@ class Pairs:
 
     def _footing(self, a: Done, b: Done, a_writes: bool, b_writes: bool, seen: bool) -> int:
         """What the two have with each other but for rows."""
-        key = a.footing, b.footing, a_writes, b_writes, seen
+        key = a.footing, b.footing, a_writes, b_writes, seen, _same(a, b)
         if key not in self._footings:
-            events = [
-                _event(a.effect, 1, a_writes, 0),
-                _event(b.effect, 2, b_writes, 1 if seen else 0),
-            ]
-            two = frame(events, reasons=False)
-            bare = {**two.relations, **dict.fromkeys(OF_ROWS, Relation.empty(2))}
-            self._footings[key] = self.layout.pair(Frame(two.nodes, bare, two.sets), 0, 1)
+            first = _event(a.bare, 1, a_writes, 0)
+            second = _event(b.bare, 2, b_writes, 1 if seen else 0)
+            two = frame([first, second], reasons=False)
+            self._footings[key] = self.layout.pair(two, 0, 1)
         return self._footings[key]
 
 
 def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> Event:
     version = position if recorded else None
     return Event(transaction(position), effect, read_version, version)
+
+
+def _same(a: Done, b: Done) -> Hashable:
+    """Which files the two name in common: for each file in which of their sets it is."""
+    every = (*a.paths, *b.paths)
+    named = frozenset[str]().union(*every)
+    return tuple(sorted(sum((path in s) << k for k, s in enumerate(every)) for path in named))
 
 
 def _changes(reader: Effect, writer: Effect) -> bool:

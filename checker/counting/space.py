@@ -44,7 +44,8 @@ def transaction(position: int) -> str:
 class Done(NamedTuple):
     """An effect with what is asked of it often: the row versions that it read and those that it
     overwrote. ``plain`` False: its rows have no such versions (it writes what was not in its snapshot).
-    ``footing``: two effects of one number look the same to all but rows.
+    ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
+    ``paths``, of which relations ask only whether they are the same.
     """
 
     effect: Effect
@@ -52,7 +53,9 @@ class Done(NamedTuple):
     read: frozenset[Version]
     overwrote: frozenset[Version]
     plain: bool
+    bare: Effect
     footing: int
+    paths: tuple[frozenset[str], ...]
 
 
 class Space:
@@ -145,8 +148,18 @@ class Space:
                 plain = False
             else:
                 overwrote.add((write.table, write.id, writer))
-        footing = self._footings.setdefault(_footing(made), len(self._footings))
-        return Done(made, position, read, frozenset(overwrote), plain, footing)
+        bare = replace(made, reads=(), writes=(), adds=(), removes=frozenset(), rows=None)
+        kept: list[Hashable] = []
+        paths: list[frozenset[str]] = []
+        for part in _contents(bare):
+            if isinstance(part, frozenset):
+                paths.append(part)
+            else:
+                kept.append(part)
+        footing = self._footings.setdefault(tuple(kept), len(self._footings))
+        return Done(
+            made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths)
+        )
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():
@@ -167,8 +180,3 @@ def _contents(made: Effect) -> Iterator[Hashable]:
         for name in OF_FOOTPRINT:
             yield getattr(made.footprint, name)
 
-
-def _footing(made: Effect) -> Hashable:
-    """What two effects have in common that look the same to all but rows: footprint and the like."""
-    bare = replace(made, reads=(), writes=(), adds=(), removes=frozenset(), rows=None)
-    return tuple(_contents(bare))

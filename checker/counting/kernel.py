@@ -16,7 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.orders import Orders
-from isolitmus.checker.counting.pairs import OF_ROWS, Layout, Pairs, commit
+from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import Failure, Tally, Tallies
 from isolitmus.checker.counting.verdicts import Judge
@@ -27,7 +27,7 @@ from isolitmus.model.execution import Event
 from isolitmus.specs.cat import read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from isolitmus.checker.counting.orders import Writer
     from isolitmus.checker.counting.tally import Shard
@@ -56,11 +56,10 @@ IDLE, FAILS = -1, -2
 
 
 class _View(NamedTuple):
-    """Protocols that record the same commits, and what they and the levels say."""
+    """Protocols that record the same commits, by their bits, and what they and the levels say."""
 
-    protocols: tuple[Spec, ...]
+    protocols: int
     judge: Judge
-    blind_to_rows: bool
 
 
 class _Line(NamedTuple):
@@ -88,21 +87,18 @@ class Kernel:
     ) -> None:
         self.scope, self.n = scope, n
         self.levels = (*levels, EXPLAINED, IN_LOG_ORDER)
-        every = (*protocols, *self.levels)
-        self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in every)))
-        groups = [tuple(protocols)] if scope.noops == "skip" else [(p,) for p in protocols]
+        self.protocols = tuple(protocols)
+        asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
+        self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
+        together = (1 << len(protocols)) - 1
+        groups = [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
         self.views = [
-            _View(
-                group,
-                Judge(self.layout, group, self.levels),
-                all(spec.needs.isdisjoint(OF_ROWS) for spec in group),
-            )
-            for group in groups
+            _View(group, Judge(self.layout, protocols, group, self.levels)) for group in groups
         ]
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
         self._init = -1
-        self._idle: dict[tuple[str, int], bool] = {}
+        self._idle: dict[Hashable, bool] = {}
 
     def count(self, shard: Shard) -> Tallies:
         """The counts of one shard."""
@@ -111,17 +107,17 @@ class Kernel:
         self.shard = shard
         self.choices: list[tuple[int, int]] = []
         self.states = [0]
-        self.found: list[tuple[_View, Prefix]] = []
+        self.found: list[Prefix] = []
         self.failed, self.failure = 0, None
         lines = [_Line(view, (), view.judge.root, False) for view in self.views]
         self._extend(lines, 0)
         tallies = Tallies.none(
-            [protocol.name for view in self.views for protocol in view.protocols],
+            [protocol.name for protocol in self.protocols],
             [level.name for level in self.levels[:-2]],
         )
         tallies.failed, tallies.failure = self.failed, self.failure
-        for view, prefix in self.found:
-            for b, protocol in enumerate(view.protocols):
+        for prefix in self.found:
+            for b, protocol in enumerate(self.protocols):
                 if prefix.admitted >> b & 1:
                     self._add(tallies.of[protocol.name], prefix)
             prefix.forget()
@@ -130,7 +126,7 @@ class Kernel:
     def _begin(self, init: int) -> None:
         self._init = init
         self.space = Space(self.scope, self.scope.inits[init])
-        self.pairs = Pairs(self.space, self.layout)
+        self.pairs = Pairs(self.space, self.layout, self.protocols)
         self.orders = Orders(self.space)
         self.options: dict[tuple[int, int], list[int]] = {}
         self._idle.clear()
@@ -178,39 +174,40 @@ class Kernel:
 
     def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
         """The last step of one view: the same as above, where nearly all the time goes."""
-        view, commits, prefix, _ = line
-        position = self.n
-        seen, unseen, sets = self.pairs.seen, self.pairs.unseen, self.pairs.sets
+        _, commits, prefix, _ = line
+        seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
         known = [
             [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
-            for version in range(position)
+            for version in range(self.n)
         ]
-        start, width = len(self.layout.sets), self.layout.width
+        start, width, shift = self.layout.start, self.layout.width, self.pairs.shift
+        forks = self.layout.forks(self.n)
         below = prefix.below
         for k in range(len(self.scope.statements)):
-            for version in range(position):
+            for version in range(self.n):
                 number = runs[version][k]
-                if number < 0 or number not in sets:
+                own = alone.get(number)
+                if own is None:
                     self._slow(line, number, k, version, vocabulary)
                     continue
-                row, place = sets[number], start
+                alive = prefix.alive & own
+                row, place = own >> shift, start
                 for of_earlier in known[version]:
-                    pair = of_earlier.get(number, -1)
-                    if pair < 0:
+                    pair = of_earlier.get(number)
+                    if pair is None:
+                        self._slow(line, number, k, version, vocabulary)
                         break
-                    row |= pair << place
+                    alive &= pair
+                    if not alive:
+                        break
+                    row |= pair >> shift << place
                     place += width
                 else:
-                    if row in below:
-                        longer = below[row]
-                        if longer is None:
-                            continue
-                        if longer.forbidden == 0:
-                            if not longer.count:
-                                self.found.append((view, longer))
-                            longer.count += 1
-                            continue
-                self._slow(line, number, k, version, vocabulary)
+                    longer = below.get(row << shift | alive)
+                    if longer is None or longer.forbidden or not longer.count or row & forks:
+                        self._slow(line, number, k, version, vocabulary)
+                    else:
+                        longer.count += 1
 
     def _slow(self, line: _Line, number: int, k: int, version: int, vocabulary: int) -> None:
         if number == FAILS:
@@ -260,36 +257,40 @@ class Kernel:
     def _grown(self, line: _Line, number: int, version: int) -> _Line | None:
         """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
         view, commits, prefix, forked = line
-        effect = number >> 1
-        if self.scope.noops == "keep" and self._unrecorded(view.protocols[0], effect):
-            number = commit(effect, recorded=False)
-        of_sets = self.pairs.sets.get(number)
-        if of_sets is None:
-            of_sets = self.pairs.sets_of(number)
+        if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
+            number = commit(number >> 1, recorded=False)
+        own = self.pairs.alone.get(number)
+        if own is None:
+            own = self.pairs.single(number)
+        shift = self.pairs.shift
+        alive = prefix.alive & own
         pairs = []
         for i, earlier in enumerate(commits):
             known = (self.pairs.seen if i < version else self.pairs.unseen)[earlier]
             pair = known.get(number)
             if pair is None:
                 pair = self.pairs.pair(earlier, number, seen=i < version)
-            forked = forked or pair < 0
-            pairs.append(pair if pair >= 0 else ~pair)
-        row = self.layout.row(of_sets, pairs)
-        longer = view.judge.longer(prefix, row)
-        if forked and (longer is not None or not view.blind_to_rows):
+            alive &= pair
+            if not alive:
+                return None
+            pairs.append(pair >> shift)
+        row = self.layout.row(own >> shift, pairs)
+        forked = forked or bool(row & self.layout.forks(len(commits) + 1))
+        if forked:
             versions = [v for _, v in self.choices] + [version]
-            whole = self.pairs.frame((*commits, number), versions)
-            longer = view.judge.longer(prefix, self.layout.rows_of(whole)[-1])
+            row = self.layout.rows_of(self.pairs.frame((*commits, number), versions))[-1]
+        longer = view.judge.longer(prefix, row << shift | alive)
         if longer is None:
             return None
         return _Line(view, (*commits, number), longer, forked)
 
-    def _unrecorded(self, protocol: Spec, effect: int) -> bool:
+    def _unrecorded(self, view: _View, effect: int) -> bool:
         """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
+        protocol = self.protocols[view.protocols.bit_length() - 1]
         done = self.space.done[effect]
-        key = protocol.name, done.footing
+        key = protocol.name, done.footing, tuple(map(bool, done.paths))
         if key not in self._idle:
-            alone = frame([Event("T", done.effect, 0, 1)], reasons=False)
+            alone = frame([Event("T", done.bare, 0, 1)], reasons=False)
             self._idle[key] = bool(labels(alone, protocol).get(NO_OP))
         return self._idle[key]
 
@@ -298,7 +299,7 @@ class Kernel:
     def _leaf(self, line: _Line, vocabulary: int) -> None:
         view, commits, prefix, _ = line
         if not prefix.count:
-            self.found.append((view, prefix))
+            self.found.append(prefix)
         prefix.count += 1
         forbidden = view.judge.forbidden(prefix)
         if not forbidden:

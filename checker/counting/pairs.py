@@ -14,6 +14,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.counting.space import transaction
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.monotone import pairwise
 from isolitmus.checker.running.frames import PLAIN, SETS, frame
 from isolitmus.model.execution import Event
 from isolitmus.model.frame import Frame
@@ -24,47 +26,53 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.counting.space import Done, Space
     from isolitmus.model.execution import Effect
+    from isolitmus.model.spec import Spec
 
-__all__ = ["OF_ROWS", "Layout", "Pairs", "commit"]
+__all__ = ["Layout", "Pairs", "commit", "decides"]
 
 OF_ROWS = frozenset(("wr", "ww", "rw"))
 """The relations that rows decide; all others are asked of a frame of two, without rows."""
 
 
 class Layout:
-    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, two bits
-    for each relation: from the earlier to the later, and back.
+    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, a bit that
+    says that the two are a fork, and two for each relation: from the earlier to the later, and back.
 
     >>> layout = Layout({"rw", "log", "Blind"})
-    >>> layout.relations, layout.sets, layout.width, bin(layout.mask({"rw"}, 3))
-    (('rw', 'log'), ('Blind',), 4, '0b1100110')
+    >>> layout.relations, layout.sets, bin(layout.mask({"rw"}, 3))
+    (('rw', 'log'), ('Blind',), '0b1100011000')
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         wanted = frozenset(names)
         self.relations = tuple(name for name in PLAIN if name in wanted)
         self.sets = tuple(name for name in SETS if name in wanted)
-        self.width = 2 * len(self.relations)
+        self.start = len(self.sets)
+        self.width = 1 + 2 * len(self.relations)
 
     def row(self, of_sets: int, pairs: Iterable[int]) -> int:
         """The number of a commit."""
-        row, place = of_sets, len(self.sets)
+        row, place = of_sets, self.start
         for pair in pairs:
             row |= pair << place
             place += self.width
         return row
 
+    def forks(self, position: int) -> int:
+        """The bits of a commit's number that say that it is in a fork with an earlier one."""
+        return self.row(0, [1] * (position - 1))
+
     def mask(self, names: Iterable[str], position: int) -> int:
         """The bits of a commit's number that belong to some names."""
         wanted = frozenset(names)
         of_sets = sum(1 << b for b, name in enumerate(self.sets) if name in wanted)
-        pair = sum(0b11 << 2 * b for b, name in enumerate(self.relations) if name in wanted)
+        pair = sum(0b110 << 2 * b for b, name in enumerate(self.relations) if name in wanted)
         return self.row(of_sets, [pair] * (position - 1))
 
     def rows_of(self, seen: Frame) -> list[int]:
         """A frame as numbers."""
         return [
-            self.row(self._sets(seen, j), [self.pair(seen, i, j) for i in range(j)])
+            self.row(self.members(seen, j), [self.pair(seen, i, j) for i in range(j)])
             for j in range(len(seen.nodes))
         ]
 
@@ -73,10 +81,11 @@ class Layout:
         number = 0
         for b, name in enumerate(self.relations):
             rows = seen.relations[name].rows
-            number |= (rows[i] >> j & 1 | (rows[j] >> i & 1) << 1) << 2 * b
+            number |= (rows[i] >> j & 1 | (rows[j] >> i & 1) << 1) << 2 * b + 1
         return number
 
-    def _sets(self, seen: Frame, i: int) -> int:
+    def members(self, seen: Frame, i: int) -> int:
+        """The sets that a node of a frame is in, as a number."""
         return sum((seen.sets[name] >> i & 1) << b for b, name in enumerate(self.sets))
 
     def frame(self, rows: Sequence[int]) -> Frame:
@@ -87,8 +96,9 @@ class Layout:
         for j, row in enumerate(rows):
             for b, name in enumerate(self.sets):
                 sets[name] |= (row >> b & 1) << j
-            rest = row >> len(self.sets)
+            rest = row >> self.start
             for i in range(j):
+                rest >>= 1
                 for name in self.relations:
                     relations[name][i] |= (rest & 1) << j
                     relations[name][j] |= (rest >> 1 & 1) << i
@@ -105,50 +115,59 @@ def commit(effect: int, *, recorded: bool = True) -> int:
 class Pairs:
     """What the commits of a space's effects have with each other, each pair worked out once.
 
-    ``sets`` are the sets that a commit is in; ``unseen[i].get(j)`` is what commit i and a later j that
-    had not seen it have with each other, ``seen`` if it had; None: to be asked of ``pair``. A negative
-    number n stands for a fork, where rows are not a matter of the two alone: ~n has the rest.
+    ``alone`` are the numbers of single commits, ``unseen[i].get(j)`` of commit i and a later j that had
+    not seen it, ``seen`` if it had; None: to be asked of ``single`` and ``pair``. The low bits of
+    each number, one for each of ``protocols``, say which admit the two (1 if more than two have a say),
+    the others are of the layout.
     """
 
-    def __init__(self, space: Space, layout: Layout) -> None:
+    def __init__(self, space: Space, layout: Layout, protocols: Sequence[Spec]) -> None:
         self.space, self.layout = space, layout
-        self.sets: dict[int, int] = {}
+        self.alone: dict[int, int] = {}
         self.unseen: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.seen: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self.shift = len(protocols)
+        self._judges = [admission(spec) if decides(spec) else None for spec in protocols]
         self._footings: dict[Hashable, int] = {}
-        self._footing_sets: dict[Hashable, int] = {}
-        self._bit = {name: 1 << 2 * b for b, name in enumerate(layout.relations)}
+        bits = {name: 2 << 2 * b for b, name in enumerate(layout.relations)}
+        self._ww, self._wr, self._rw = (bits.get(name, 0) for name in ("ww", "wr", "rw"))
 
-    def sets_of(self, number: int) -> int:
-        """The sets that a commit is in; kept in ``sets``."""
+    def single(self, number: int) -> int:
+        """The number of a commit alone; kept in ``alone``."""
         done, recorded = self._parts(number)
         key = done.footing, recorded, tuple(map(bool, done.paths))
-        if key not in self._footing_sets:
-            alone = frame([_event(done.bare, 1, recorded, 0)], reasons=False)
-            self._footing_sets[key] = self.layout.rows_of(alone)[0]
-        self.sets[number] = self._footing_sets[key]
-        return self.sets[number]
+        if key not in self._footings:
+            made = frame([_event(done.bare, 1, recorded, 0)], reasons=False)
+            of_sets = self.layout.members(made, 0)
+            self._footings[key] = of_sets << self.shift | self._admitting(made)
+        self.alone[number] = self._footings[key]
+        return self.alone[number]
 
     def pair(self, first: int, second: int, *, seen: bool) -> int:
         """What a commit and a later one have with each other; kept in ``seen`` and ``unseen``."""
         a, a_writes = self._parts(first)
         b, b_writes = self._parts(second)
-        number = self._footing(a, b, a_writes, b_writes, seen)
+        rows = 0
         name = transaction(a.position)
         if a_writes:
             changed = _changes(b.effect, a.effect)
             if b_writes and any(writer == name for _, _, writer in b.overwrote):
-                number |= self._bit.get("ww", 0)
+                rows |= self._ww
             if (seen and changed) or any(writer == name for _, _, writer in b.read):
-                number |= self._bit.get("wr", 0)
+                rows |= self._wr
             if (changed and not seen) or not a.overwrote.isdisjoint(b.read):
-                number |= self._bit.get("rw", 0) << 1
+                rows |= self._rw << 1
         if b_writes and (not b.overwrote.isdisjoint(a.read) or _changes(a.effect, b.effect)):
-            number |= self._bit.get("rw", 0)
-        if not (a.plain and b.plain and a.overwrote.isdisjoint(b.overwrote)):
-            number = ~number
+            rows |= self._rw
+        rows |= not (a.plain and b.plain and a.overwrote.isdisjoint(b.overwrote))
+        number = self._footing(a, b, a_writes, b_writes, seen) | rows << self.shift
         (self.seen if seen else self.unseen)[first][second] = number
         return number
+
+    def _admitting(self, made: Frame) -> int:
+        return sum(
+            (judge is None or judge(made)) << b for b, judge in enumerate(self._judges)
+        )
 
     def frame(self, commits: Sequence[int], versions: Sequence[int]) -> Frame:
         """The frame of commits with these read versions, whatever they overwrote."""
@@ -168,8 +187,14 @@ class Pairs:
             first = _event(a.bare, 1, a_writes, 0)
             second = _event(b.bare, 2, b_writes, 1 if seen else 0)
             two = frame([first, second], reasons=False)
-            self._footings[key] = self.layout.pair(two, 0, 1)
+            number = self.layout.pair(two, 0, 1)
+            self._footings[key] = number << self.shift | self._admitting(two)
         return self._footings[key]
+
+
+def decides(spec: Spec) -> bool:
+    """Whether a protocol is decided two by two, and without rows, so that forks have no say."""
+    return pairwise(spec) and spec.needs.isdisjoint(OF_ROWS)
 
 
 def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> Event:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.counting.pairs import decides
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.monotone import monotone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.counting.pairs import Layout
     from isolitmus.checker.counting.tally import Choices
     from isolitmus.model.spec import Spec
+
+    Rows = tuple[int, ...]
 
 __all__ = ["Judge", "Prefix"]
 
@@ -25,12 +28,12 @@ __all__ = ["Judge", "Prefix"]
 class _Some:
     """Specs, and the frames on their names that they judged."""
 
-    def __init__(self, layout: Layout, specs: Sequence[Spec]) -> None:
+    def __init__(self, layout: Layout, specs: Mapping[int, Spec]) -> None:
         self.layout = layout
-        self.names = frozenset[str]().union(*(spec.needs for spec in specs))
-        self.judges = [admission(spec) for spec in specs]
+        self.names = frozenset[str]().union(*(spec.needs for spec in specs.values()))
+        self.judges = {b: admission(spec) for b, spec in specs.items()}
         self.masks: list[int] = []
-        self.known: dict[tuple[int, ...], int] = {}
+        self.known: dict[Rows, int] = {}
 
     def cut(self, row: int, position: int) -> int:
         """A commit's number without the names that these specs do not look at."""
@@ -38,32 +41,34 @@ class _Some:
             self.masks.append(self.layout.mask(self.names, len(self.masks) + 1))
         return row & self.masks[position - 1]
 
-    def admitting(self, rows: tuple[int, ...]) -> int:
+    def admitting(self, rows: Rows) -> int:
         """Which of the specs admit the frame, as bits."""
+        if not self.judges:
+            return 0
         known = self.known.get(rows)
         if known is None:
             frame = self.layout.frame(rows)
-            admitted = (judge(frame) << b for b, judge in enumerate(self.judges))
-            known = self.known[rows] = sum(admitted)
+            known = self.known[rows] = sum(j(frame) << b for b, j in self.judges.items())
         return known
 
 
 class Prefix:
     """Commits by their numbers: which protocols admit them, and which may admit more after them.
 
-    ``below`` are the prefixes that are one commit longer, None for those that no protocol admits. Who
-    counts has ``count``, ``unexplained``, ``not_log_order``, and in ``first`` the first candidate.
+    ``below`` are the prefixes that are one commit longer, by its number and, in the low bits, the
+    protocols that admit each two; None for those that no protocol admits. Who counts has ``count``,
+    ``unexplained``, ``not_log_order``, and in ``first`` the first candidate.
     """
 
     __slots__ = (
-        "admitted", "alive", "below", "count", "first", "forbidden", "not_log_order", "rows_a",
-        "rows_b", "unexplained",
+        "admitted", "alive", "below", "count", "first", "forbidden", "for_levels", "for_protocols",
+        "not_log_order", "unexplained",
     )  # fmt: skip
 
     def __init__(
-        self, rows_a: tuple[int, ...], rows_b: tuple[int, ...], admitted: int, alive: int
+        self, for_protocols: Rows, for_levels: Rows, admitted: int, alive: int
     ) -> None:
-        self.rows_a, self.rows_b = rows_a, rows_b
+        self.for_protocols, self.for_levels = for_protocols, for_levels
         self.admitted, self.alive = admitted, alive
         self.below: dict[int, Prefix | None] = {}
         self.forbidden = -1
@@ -78,37 +83,41 @@ class Prefix:
 class Judge:
     """Protocols and levels over the frames of one layout.
 
-    A protocol under which more commits can never turn refused into admitted ends with the first prefix
-    that it refuses; prefixes that have lost every protocol are None.
+    Protocols that are decided two by two (``decides``) are not asked again. One under which more
+    commits can never turn refused into admitted ends with the first prefix that it refuses; prefixes
+    that have lost every protocol are None. ``mine`` are the protocols by their bits, of which there
+    are ``width``.
     """
 
-    def __init__(self, layout: Layout, protocols: Sequence[Spec], levels: Sequence[Spec]) -> None:
-        self._protocols = _Some(layout, protocols)
-        self._levels = _Some(layout, levels)
-        every = (1 << len(protocols)) - 1
-        self._forgiving = sum(1 << b for b, spec in enumerate(protocols) if not monotone(spec))
-        self._levels_mask = (1 << len(levels)) - 1
-        self.root = Prefix((), (), every, every)
+    def __init__(
+        self, layout: Layout, protocols: Sequence[Spec], mine: int, levels: Sequence[Spec]
+    ) -> None:
+        self.width = len(protocols)
+        asked = {b: s for b, s in enumerate(protocols) if mine >> b & 1 and not decides(s)}
+        self._protocols = _Some(layout, asked)
+        self._levels = _Some(layout, dict(enumerate(levels)))
+        self._forgiving = sum(1 << b for b, spec in asked.items() if not monotone(spec))
+        self._decided = mine & ~sum(1 << b for b in asked)
+        self._every_level = (1 << len(levels)) - 1
+        self.root = Prefix((), (), mine, mine)
 
-    def longer(self, prefix: Prefix, row: int) -> Prefix | None:
+    def longer(self, prefix: Prefix, key: int) -> Prefix | None:
         """The prefix with one commit more, by its number; kept in ``below``."""
-        if row not in prefix.below:
-            prefix.below[row] = self._longer(prefix, row)
-        return prefix.below[row]
+        if key not in prefix.below:
+            prefix.below[key] = self._longer(prefix, key >> self.width, key & prefix.alive)
+        return prefix.below[key]
 
-    def _longer(self, prefix: Prefix, row: int) -> Prefix | None:
-        position = len(prefix.rows_a) + 1
-        rows = (*prefix.rows_a, self._protocols.cut(row, position))
-        admitted = self._protocols.admitting(rows) & prefix.alive
-        alive = prefix.alive & (admitted | self._forgiving)
+    def _longer(self, prefix: Prefix, row: int, alive: int) -> Prefix | None:
+        rows = (*prefix.for_protocols, self._protocols.cut(row, len(prefix.for_levels) + 1))
+        admitted = alive & (self._decided | self._protocols.admitting(rows))
+        alive &= admitted | self._forgiving
         if not alive:
             return None
-        return Prefix(
-            rows, (*prefix.rows_b, self._levels.cut(row, position)), admitted, alive
-        )
+        cut = self._levels.cut(row, len(prefix.for_levels) + 1)
+        return Prefix(rows, (*prefix.for_levels, cut), admitted, alive)
 
     def forbidden(self, prefix: Prefix) -> int:
         """Which levels forbid the commits of a prefix, as bits; kept in ``forbidden``."""
         if prefix.forbidden < 0:
-            prefix.forbidden = self._levels_mask & ~self._levels.admitting(prefix.rows_b)
+            prefix.forbidden = self._every_level & ~self._levels.admitting(prefix.for_levels)
         return prefix.forbidden

@@ -35,20 +35,13 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["EXPLAINED", "IN_LOG_ORDER", "Kernel"]
+__all__ = ["LOG_ORDER", "ONCE", "SOME_ORDER", "Kernel"]
 
-EXPLAINED = read(
-    """"Explained by the order of its conflicts"
-    empty unseen & removes-meets-removes as each-file-removed-once
-    acyclic wr | ww | rw as some-order""",
-    "sweep: explained",
+ONCE = read(
+    '"Each file removed once" empty unseen & removes-meets-removes as once', "sweep: once"
 )
-IN_LOG_ORDER = read(
-    """"Explained by the order of the log"
-    empty unseen & removes-meets-removes as each-file-removed-once
-    acyclic wr | ww | rw | log as log-order""",
-    "sweep: in log order",
-)
+SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
+LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
 MOST_EFFECTS = 400_000
 """After a shard with so many effects known all is forgotten: memory is bounded, counts stay."""
 IDLE, FAILS = -1, -2
@@ -86,14 +79,15 @@ class Kernel:
         self, scope: Scope, n: int, protocols: Sequence[Spec], levels: Sequence[Spec]
     ) -> None:
         self.scope, self.n = scope, n
-        self.levels = (*levels, EXPLAINED, IN_LOG_ORDER)
+        self.levels = (*levels, SOME_ORDER, LOG_ORDER)
         self.protocols = tuple(protocols)
         asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
         together = (1 << len(protocols)) - 1
         groups = [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
         self.views = [
-            _View(group, Judge(self.layout, protocols, group, self.levels)) for group in groups
+            _View(group, Judge(self.layout, (*protocols, ONCE), group, self.levels))
+            for group in groups
         ]
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
@@ -126,7 +120,7 @@ class Kernel:
     def _begin(self, init: int) -> None:
         self._init = init
         self.space = Space(self.scope, self.scope.inits[init])
-        self.pairs = Pairs(self.space, self.layout, self.protocols)
+        self.pairs = Pairs(self.space, self.layout, (*self.protocols, ONCE))
         self.orders = Orders(self.space)
         self.options: dict[tuple[int, int], list[int]] = {}
         self._idle.clear()
@@ -147,7 +141,8 @@ class Kernel:
         position = len(self.states)
         fixed = self.shard.choices[position - 1 : position]
         runs = [self._options(state, position) for state in self.states]
-        if len(lines) == 1 and position == self.n and not fixed and not lines[0].forked:
+        plain = self.scope.noops == "skip" and not lines[0].forked
+        if position == self.n and plain and not fixed:
             self._last(lines[0], runs, vocabulary)
             return
         for k in range(len(self.scope.statements)):
@@ -166,7 +161,7 @@ class Kernel:
                 self.states.append(self.space.after(self.states[-1], number >> 1))
                 if position == self.n:
                     for line in grown:
-                        self._leaf(line, max(vocabulary, k))
+                        self._leaf(line, vocabulary)
                 else:
                     self._extend(grown, max(vocabulary, k))
                 self.states.pop()
@@ -174,7 +169,8 @@ class Kernel:
 
     def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
         """The last step of one view: the same as above, where nearly all the time goes."""
-        _, commits, prefix, _ = line
+        view, commits, prefix, _ = line
+        mine, once = view.protocols, 1 << len(self.protocols)
         seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
         known = [
             [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
@@ -198,16 +194,20 @@ class Kernel:
                         self._slow(line, number, k, version, vocabulary)
                         break
                     alive &= pair
-                    if not alive:
+                    if not alive & mine:
                         break
                     row |= pair >> shift << place
                     place += width
                 else:
                     longer = below.get(row << shift | alive)
-                    if longer is None or longer.forbidden or not longer.count or row & forks:
+                    if longer is None or row & forks:
                         self._slow(line, number, k, version, vocabulary)
-                    else:
+                    elif longer.count and not longer.forbidden and longer.admitted & once:
                         longer.count += 1
+                    else:
+                        self.choices.append((k, version))
+                        self._leaf(_Line(view, (*commits, number), longer, False), vocabulary)
+                        self.choices.pop()
 
     def _slow(self, line: _Line, number: int, k: int, version: int, vocabulary: int) -> None:
         if number == FAILS:
@@ -217,7 +217,7 @@ class Kernel:
         grown = self._grown(line, number, version)
         if grown is not None:
             self.choices.append((k, version))
-            self._leaf(grown, max(vocabulary, k))
+            self._leaf(grown, vocabulary)
             self.choices.pop()
 
     def _options(self, state: int, position: int) -> list[int]:
@@ -271,7 +271,7 @@ class Kernel:
             if pair is None:
                 pair = self.pairs.pair(earlier, number, seen=i < version)
             alive &= pair
-            if not alive:
+            if not alive & view.protocols:
                 return None
             pairs.append(pair >> shift)
         row = self.layout.row(own >> shift, pairs)
@@ -302,11 +302,15 @@ class Kernel:
             self.found.append(prefix)
         prefix.count += 1
         forbidden = view.judge.forbidden(prefix)
-        if not forbidden:
+        once = prefix.admitted >> len(self.protocols)
+        if once and not forbidden:
             return
+        vocabulary = max(vocabulary, self.choices[-1][0])
         if prefix.first is None or vocabulary < prefix.first[0]:
             prefix.first = vocabulary, tuple(self.choices)
-        if not forbidden & (self.cyclic | self.backward):
+        cyclic = not once or forbidden & self.cyclic
+        backward = not once or forbidden & self.backward
+        if not (cyclic or backward):
             return
         states = [*self.states[: self.n], self.space.after(self.states[self.n - 1], commits[-1] >> 1)]
         writers: tuple[Writer, ...] = tuple(
@@ -316,7 +320,7 @@ class Kernel:
             )
             if not number & 1
         )
-        if forbidden & self.backward and not self.orders.gives(writers, states[-1]):
+        if backward and not self.orders.gives(writers, states[-1]):
             prefix.not_log_order += 1
-        if forbidden & self.cyclic and not self.orders.explain(writers, states):
+        if cyclic and not self.orders.explain(writers, states):
             prefix.unexplained += 1

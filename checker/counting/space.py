@@ -74,6 +74,7 @@ class Space:
         self.databases: list[Database] = []
         self.done: list[Done] = []
         self._files: dict[File, int] = {}
+        self._objects: dict[int, tuple[int, File]] = {}  # to hash each file once
         self._states: dict[Hashable, int] = {}
         self._effects: dict[Hashable, int] = {}
         self._footings: dict[Hashable, int] = {}
@@ -85,11 +86,10 @@ class Space:
 
     def state(self, database: Database) -> int:
         """The number of a state; that of the initial one is 0."""
-        files = self._files
         key = tuple(
             (
                 *(getattr(table, name) for name in OF_STATE),
-                *(files.setdefault(file, len(files)) for file in table.files),
+                *(self._file(file) for file in table.files),
             )
             for table in database.values()
         )
@@ -97,6 +97,13 @@ class Space:
         if number == len(self.databases):
             self.databases.append(database)
         return number
+
+    def _file(self, file: File) -> int:
+        known = self._objects.get(id(file))
+        if known is None:
+            number = self._files.setdefault(file, len(self._files))
+            known = self._objects[id(file)] = number, file
+        return known[0]
 
     def run(self, state: int, k: int, position: int) -> int:
         """The number of the effect of statement k at a commit position on a state."""

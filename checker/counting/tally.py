@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from math import factorial, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from isolitmus.model.scope import Scope
 
-__all__ = ["Choices", "Failure", "First", "Shard", "Tallies", "Tally", "count", "shards"]
+__all__ = ["Choices", "Failure", "First", "Shard", "Shards", "Tallies", "Tally", "count", "shards"]
 
 Choices = tuple[tuple[int, int], ...]
 """For each commit position the number of a statement and the version that it read."""
 First = tuple[int, int, Choices]
 """A candidate as enumeration orders them: its initial table, the last statement that it needs, choices."""
-LARGEST = 250_000
+LARGEST = 500_000
 """The most candidates of one shard."""
 
 
@@ -102,16 +102,45 @@ def count(scope: Scope, n: int) -> int:
     return len(scope.inits) * factorial(n) * int(len(scope.statements) ** n)
 
 
-def shards(scope: Scope, n: int) -> Iterator[Shard]:
-    """The shards of a scope's candidates with n writers, in their fixed order; all are of one size.
+def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
+    """The shards of a scope's candidates with n writers, none larger than ``largest``.
 
     >>> from isolitmus.specs import scope
-    >>> list(shards(scope("two-partitions"), 3))[:2]
-    [Shard(init=0, choices=((0, 0),)), Shard(init=0, choices=((1, 0),))]
+    >>> cut = shards(scope("two-partitions"), 3, 100)
+    >>> len(cut), cut.each, cut[1]
+    (196, 21, Shard(init=0, choices=((0, 0), (0, 1))))
     """
-    each = len(scope.statements)
-    depth = next(d for d in range(1, n + 1) if d == n or prod(each * j for j in range(d + 1, n + 1)) <= LARGEST)
-    options = [[(k, v) for k in range(each) for v in range(j)] for j in range(1, depth + 1)]
-    for init in range(len(scope.inits)):
-        for choices in product(*options):
-            yield Shard(init, choices)
+    size, depth = len(scope.statements), 1
+    while depth < n and prod(size * j for j in range(depth + 1, n + 1)) > largest:
+        depth += 1
+    return Shards(len(scope.inits), size, depth, count(scope, n))
+
+
+@dataclass(frozen=True, slots=True)
+class Shards(Sequence[Shard]):
+    """Candidates cut by initial table and first choices, in their fixed order, all of one size."""
+
+    inits: int
+    statements: int
+    depth: int
+    candidates: int
+
+    @property
+    def each(self) -> int:
+        """The candidates of one shard."""
+        return self.candidates // len(self)
+
+    def __len__(self) -> int:
+        return self.inits * factorial(self.depth) * int(self.statements**self.depth)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        choices: list[tuple[int, int]] = []
+        for position in range(self.depth, 0, -1):
+            index, version = divmod(index, position)
+            index, k = divmod(index, self.statements)
+            choices.append((k, version))
+        return Shard(index, tuple(reversed(choices)))

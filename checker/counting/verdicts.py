@@ -83,23 +83,24 @@ class Prefix:
 class Judge:
     """Protocols and levels over the frames of one layout.
 
-    Protocols that are decided two by two (``decides``) are not asked again. One under which more
+    Specs that are decided two by two (``decides``) are not asked again. A protocol under which more
     commits can never turn refused into admitted ends with the first prefix that it refuses; prefixes
-    that have lost every protocol are None. ``mine`` are the protocols by their bits, of which there
-    are ``width``.
+    that have lost every protocol are None. Of the bits of ``specs`` those in ``mine`` are protocols
+    that count here, the others only go along.
     """
 
     def __init__(
-        self, layout: Layout, protocols: Sequence[Spec], mine: int, levels: Sequence[Spec]
+        self, layout: Layout, specs: Sequence[Spec], mine: int, levels: Sequence[Spec]
     ) -> None:
-        self.width = len(protocols)
-        asked = {b: s for b, s in enumerate(protocols) if mine >> b & 1 and not decides(s)}
+        self.width, self.mine = len(specs), mine
+        asked = {b: s for b, s in enumerate(specs) if mine >> b & 1 and not decides(s)}
         self._protocols = _Some(layout, asked)
         self._levels = _Some(layout, dict(enumerate(levels)))
         self._forgiving = sum(1 << b for b, spec in asked.items() if not monotone(spec))
-        self._decided = mine & ~sum(1 << b for b in asked)
+        self._decided = ~sum(1 << b for b in asked)
         self._every_level = (1 << len(levels)) - 1
-        self.root = Prefix((), (), mine, mine)
+        every = (1 << len(specs)) - 1
+        self.root = Prefix((), (), every, every)
 
     def longer(self, prefix: Prefix, key: int) -> Prefix | None:
         """The prefix with one commit more, by its number; kept in ``below``."""
@@ -111,7 +112,7 @@ class Judge:
         rows = (*prefix.for_protocols, self._protocols.cut(row, len(prefix.for_levels) + 1))
         admitted = alive & (self._decided | self._protocols.admitting(rows))
         alive &= admitted | self._forgiving
-        if not alive:
+        if not alive & self.mine:
             return None
         cut = self._levels.cut(row, len(prefix.for_levels) + 1)
         return Prefix(rows, (*prefix.for_levels, cut), admitted, alive)

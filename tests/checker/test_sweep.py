@@ -1,17 +1,29 @@
-"""``sweep``: exact counts, by bits as by execution, and what they say of Delta's promises."""
+"""``sweep``: exact counts, whoever counts, and what they say of Delta's promises."""
 
 import json
+import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from isolitmus.checker.counting.kernel import LOG_ORDER, ONCE, SOME_ORDER, Kernel
+from isolitmus.checker.counting.pairs import Layout, Pairs, commit
+from isolitmus.checker.counting.space import Space
+from isolitmus.checker.counting.tally import Tallies, shards
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.searching.table_bits import uncountable
-from isolitmus.checker.searching.universe import candidates
-from isolitmus.checker.sweep import EXPLAINED, IN_LOG_ORDER, log_order_gives, sweep
+from isolitmus.checker.running.frames import PLAIN, SETS, frame
+from isolitmus.checker.running.serial import ModelExecutor, gives
+from isolitmus.checker.searching.table_bits import batches, uncountable
+from isolitmus.checker.searching.universe import candidate, candidates
+from isolitmus.checker.sweep import sweep
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope, spec
+from isolitmus.specs.cat import read
+from isolitmus.specs.scope_file import read_scope
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-write-serializable-repaired")
+LEVELS = ("log-serializable", "write-serializable")
 
 
 def counts(done):
@@ -26,93 +38,142 @@ def small():
     return scope("two-partitions")
 
 
-@pytest.mark.parametrize(
-    "n", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
-)
-def test_counting_by_bits_is_counting_one_by_one(small, n, monkeypatch):
-    asked = [spec(name) for name in PROTOCOLS]
-    judged = [spec(name) for name in ("log-serializable", "serializable", "write-serializable", "snapshot-isolation", "prefix-consistency")]  # fmt: skip
-    by_bits = sweep(small, n, protocols=asked, levels=judged)
-    monkeypatch.setattr("isolitmus.checker.sweep.uncountable", lambda _: "not by bits")
-    one_by_one = sweep(small, n, protocols=asked, levels=judged)
-    assert counts(by_bits) == counts(one_by_one)
-    for name in PROTOCOLS:
-        first, second = (done.protocols[name].smallest for done in (by_bits, one_by_one))
-        assert {k: v.text for k, v in first.items()} == {k: v.text for k, v in second.items()}
+def log_order_gives(found):
+    names = tuple(event.name for event in found.events)
+    seen = {name: table.rows() for name, table in found.states[-1].items()}
+    return gives(ModelExecutor(found.plain()), names, seen)
 
 
-@pytest.mark.parametrize(
-    ("n", "expected"),
-    [
-        (2, {"delta-serializable": (94, 0, 0), "delta-write-serializable": (102, 8, 0), "delta-write-serializable-repaired": (102, 8, 0)}),
-        (3, {"delta-serializable": (953, 0, 0), "delta-write-serializable": (1155, 202, 4), "delta-write-serializable-repaired": (1149, 196, 0)}),
-        pytest.param(4, {"delta-serializable": (11596, 0, 0), "delta-write-serializable": (15959, 4363, 139), "delta-write-serializable-repaired": (15720, 4124, 0)}, marks=pytest.mark.slow),
-    ],
-)  # fmt: skip
-def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(small, n, expected):
-    done = sweep(small, n, protocols=[spec(name) for name in PROTOCOLS])
-    found = {
-        name: (c.admitted, c.forbidden["log-serializable"], c.forbidden["write-serializable"])
-        for name, c in done.protocols.items()
+def one_by_one(inside, n, asked, judged):
+    """Every candidate executed, its whole frame judged, every serial order tried."""
+    judges = {spec.name: admission(spec) for spec in (*asked, *judged)}
+    found = Tallies.none([p.name for p in asked], [level.name for level in judged])
+    for one in candidates(inside, n, lambda _: True):
+        verdicts = {name: admits(one.frame) for name, admits in judges.items()}
+        for name, tally in found.of.items():
+            if verdicts[name]:
+                tally.admitted += 1
+                tally.unexplained += one.unexplained()
+                tally.not_log_order += not log_order_gives(one)
+                for level in tally.forbidden:
+                    tally.forbidden[level] += not verdicts[level]
+    return {
+        name: (t.admitted, t.forbidden, t.unexplained, t.not_log_order)
+        for name, t in found.of.items()
     }
-    assert found == expected
 
 
-@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_what_is_not_executed_would_be_explained(small, n):
-    """Theorems 1 and 3, candidate by candidate: without a cycle some order explains every version,
-    along the log the log's order gives the table; the premise is that no two removed one file unseen.
-    """
-    acyclic, along = admission(EXPLAINED), admission(IN_LOG_ORDER)
-    executed = 0
-    for found in candidates(small, n, lambda _: True):
-        if acyclic(found.frame):
-            assert not found.unexplained()
-            executed += 1
-        if along(found.frame):
-            assert log_order_gives(found)
-    assert executed > 100
+def by_bits(inside, n, asked, judged):
+    found = {p.name: [0, dict.fromkeys([level.name for level in judged], 0)] for p in asked}
+    for batch in batches(inside, n):
+        active = batch.active()
+        every = dict(zip([s.name for s in (*asked, *judged)], batch.admits(*asked, *judged), strict=True))
+        for name, tally in found.items():
+            mine = every[name] & active
+            tally[0] += mine.bit_count()
+            for level in tally[1]:
+                tally[1][level] += (mine & ~every[level]).bit_count()
+    return {name: tuple(tally) for name, tally in found.items()}
 
 
-@pytest.mark.slow
-def test_the_premise_is_needed(small):
-    """Two that removed one file unseen: the rows conflict in one direction, the files in both."""
-    acyclic = admission(spec("write-serializable"))
-    broken = [
-        c for c in candidates(small, 3, lambda _: True) if acyclic(c.frame) and c.unexplained()
-    ]
-    assert broken
-    assert not any(admission(EXPLAINED)(c.frame) for c in broken)
+MANY = ("log-serializable", "serializable", "write-serializable", "snapshot-isolation", "prefix-consistency")  # fmt: skip
+VALUES = """
+title = "Values have a say"
+[table]
+columns = "id INT, part INT"
+{layout}
+init = [["INSERT INTO t VALUES (1, 0), (2, 1)"], ["INSERT INTO t VALUES (1, 0)", "INSERT INTO t VALUES (3, 0)"]]
+[scope]
+transactions = 2
+statements = [
+    "INSERT INTO t VALUES ({{fresh}}, 0)",
+    "INSERT INTO t SELECT {{fresh}}, 0 UNION ALL SELECT {{fresh}} + 1, 1",
+    "DELETE FROM t WHERE id >= 100",
+    "UPDATE t SET id = 1 WHERE id >= 2",
+    "UPDATE t SET part = 1 WHERE part = 0",
+    "INSERT INTO t SELECT sum(id), 1 FROM t WHERE part = 0",
+    "MERGE INTO t USING (SELECT {{fresh}} AS id, 0 AS part) AS s ON t.part = 0 AND t.id >= 100 WHEN NOT MATCHED THEN INSERT *",
+    "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = 0 THEN UPDATE SET id = 7 WHEN MATCHED THEN DELETE",
+    "INSERT OVERWRITE t SELECT id, part FROM t WHERE part = 1",
+    "OPTIMIZE t",
+]
+"""
+LAYOUTS = ('partitioned_by = ["part"]', "", "rows_per_file = 1")
 
 
-def test_batches_do_not_change_the_counts(small, monkeypatch):
-    whole = counts(sweep(small, 2))
-    monkeypatch.setattr("isolitmus.checker.searching.table_bits.LARGEST", 50)
-    assert counts(sweep(small, 2)) == whole
+def by_values(layout, statements=10):
+    whole = read_scope(VALUES.format(layout=layout), "values")
+    return replace(whole, statements=whole.statements[:statements])
 
 
-@pytest.mark.slow
-def test_a_scope_that_looks_at_values_is_executed_one_by_one():
-    table = scope("table")
-    assert uncountable(table).startswith("'MERGE INTO t USING")
-    done = sweep(table, 2)
-    assert done.candidates == 288
-    assert done.protocols["delta-serializable"].forbidden == {"log-serializable": 0, "write-serializable": 0}  # fmt: skip
-    assert done.protocols["delta-write-serializable"].forbidden["log-serializable"] > 0
-    with pytest.raises(IsolitmusError, match="executed one by one, about 6 s"):
-        sweep(table, 3, limit=10)
+@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_the_kernel_counts_as_bits_do(small, n):
+    asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in MANY]
+    done = sweep(small, n, protocols=asked, levels=judged)
+    expected = by_bits(small, n, asked, judged)
+    assert {name: found[:2] for name, found in counts(done).items()} == expected
 
 
-def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small):
-    with pytest.raises(IsolitmusError) as error:
-        sweep(small, 5, limit=100_000)
-    assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000" in str(error.value)  # fmt: skip
-    assert "--limit 4033680 lets it run" in str(error.value)
+@pytest.mark.parametrize(
+    ("layout", "n", "statements"),
+    [
+        *((layout, 1, 10) for layout in LAYOUTS),
+        *((layout, 2, 3) for layout in LAYOUTS),
+        *(pytest.param(layout, 2, 10, marks=pytest.mark.slow) for layout in LAYOUTS),
+        pytest.param(LAYOUTS[0], 3, 5, marks=pytest.mark.slow),
+        pytest.param(LAYOUTS[1], 3, 4, marks=pytest.mark.slow),
+    ],
+)
+def test_the_kernel_counts_as_execution_one_by_one_does(layout, n, statements):
+    asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in LEVELS]
+    inside = by_values(layout, statements)
+    assert uncountable(inside) or statements < 3 or layout == LAYOUTS[0]
+    done = sweep(inside, n, protocols=asked, levels=judged)
+    assert counts(done) == one_by_one(inside, n, asked, judged)
 
 
-def test_what_a_sweep_finds_is_in_its_json(small):
-    document = json.loads(json.dumps(sweep(small, 2).to_json()))
-    levels = document["protocols"]["delta-write-serializable"]["levels"]
-    assert document["candidates"] == 196
-    assert levels["write-serializable"] == {"forbidden": 0, "smallest": None}
-    assert "[transactions]" in levels["log-serializable"]["smallest"]
+def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
+    """A protocol over rows (whose forks pairs do not know), one that more commits can appease."""
+    rows = read('"First committer wins" empty unseen & ww as lost irreflexive rw ; ww as skew', "rows")
+    kind = read(r'"Forgiven later" empty (unseen & rw^-1) \ (log ; log) as missed', "kind")
+    inside = by_values(LAYOUTS[0], 5)
+    judged = [spec(name) for name in LEVELS]
+    for asked in ([rows], [kind], [rows, kind, spec("delta-serializable")]):
+        done = sweep(inside, 2, protocols=asked, levels=judged)
+        assert counts(done) == one_by_one(inside, 2, asked, judged)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_frames_made_of_numbers_are_frames(layout):
+    """Relation by relation, set by set, on random candidates, whatever they overwrote."""
+    inside = by_values(layout)
+    choose = random.Random(7)  # noqa: S311
+    layout = Layout([*PLAIN, *SETS])
+    plain = forked = 0
+    for init in inside.inits:
+        space = Space(inside, init)
+        pairs = Pairs(space, layout, [])
+        for _ in range(150):
+            n = choose.randint(1, 5)
+            choices = [(choose.randrange(len(inside.statements)), choose.randrange(j)) for j in range(1, n + 1)]  # fmt: skip
+            states, commits = [0], []
+            for position, (k, version) in enumerate(choices, 1):
+                effect = space.run(states[version], k, position)
+                states.append(space.after(states[-1], effect))
+                commits.append(commit(effect))
+            rows = []
+            for j, (_, version) in enumerate(choices):
+                with_earlier = [pairs.pair(c, commits[j], seen=i < version) for i, c in enumerate(commits[:j])]  # fmt: skip
+                rows.append(layout.row(pairs.single(commits[j]), with_earlier))
+            whole = pairs.frame(commits, [version for _, version in choices])
+            if any(row & layout.forks(j) for j, row in enumerate(rows, 1)):
+                forked += 1
+            else:
+                plain += 1
+                assert layout.frame(rows) == whole
+            if all(not space.done[c >> 1].effect.footprint.empty for c in commits):
+                made = candidate(inside, init, choices, ())
+                assert made.frame.relations == {name: whole.relations[name] for name in PLAIN}
+                assert made.frame.sets == whole.sets
+            assert layout.frame(layout.rows_of(whole)) == whole
+    assert plain > 100 < forked + 80

@@ -83,10 +83,11 @@ class Kernel:
         self.protocols = tuple(protocols)
         asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
+        specs, self.once = (*protocols, ONCE), 1 << len(protocols)
         together = (1 << len(protocols)) - 1
         groups = [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
         self.views = [
-            _View(group, Judge(self.layout, (*protocols, ONCE), group, self.levels))
+            _View(group, Judge(self.layout, specs, self.levels, group, self.once))
             for group in groups
         ]
         self.cyclic = 1 << len(levels)
@@ -170,7 +171,7 @@ class Kernel:
     def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
         """The last step of one view: the same as above, where nearly all the time goes."""
         view, commits, prefix, _ = line
-        mine, once = view.protocols, 1 << len(self.protocols)
+        mine, once = view.protocols, self.once
         seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
         known = [
             [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
@@ -302,7 +303,7 @@ class Kernel:
             self.found.append(prefix)
         prefix.count += 1
         forbidden = view.judge.forbidden(prefix)
-        once = prefix.admitted >> len(self.protocols)
+        once = prefix.admitted & self.once
         if once and not forbidden:
             return
         vocabulary = max(vocabulary, self.choices[-1][0])

@@ -8,6 +8,7 @@ the rows that it read (semantics.md 3.1: programs are deterministic).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,8 @@ def transaction(position: int) -> str:
 
 class Done(NamedTuple):
     """An effect with what is asked of it often: the row versions that it read and those that it
-    overwrote. ``plain`` False: its rows have no such versions (it writes what was not in its snapshot).
+    overwrote. ``plain`` False: that is not one version for each row (it writes what was not in its
+    snapshot, or was there twice because two commits removed one file).
     ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
     ``paths``, of which relations ask only whether they are the same.
     """
@@ -145,16 +147,16 @@ class Space:
         overwrote: set[Version] = set()
         plain = len({(w.table, w.id) for w in made.writes}) == len(made.writes)
         own = f"{transaction(position)}."
-        there = dict(self._rows(state)) if any(w.before is not None for w in made.writes) else {}
+        there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for place, writer in self._rows(state) if made.writes else ():
+            there[place].append(writer)
         for write in made.writes:
             if write.before is None:
                 plain = plain and write.id.startswith(own)
                 continue
-            writer = there.get((write.table, write.id))
-            if writer is None:
-                plain = False
-            else:
-                overwrote.add((write.table, write.id, writer))
+            writers = there[write.table, write.id]
+            plain = plain and len(writers) == 1
+            overwrote.update((write.table, write.id, writer) for writer in writers)
         bare = replace(made, reads=(), writes=(), adds=(), removes=frozenset(), rows=None)
         kept: list[Hashable] = []
         paths: list[frozenset[str]] = []

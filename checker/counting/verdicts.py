@@ -85,12 +85,17 @@ class Judge:
 
     Specs that are decided two by two (``decides``) are not asked again. A protocol under which more
     commits can never turn refused into admitted ends with the first prefix that it refuses; prefixes
-    that have lost every protocol are None. Of the bits of ``specs`` those in ``mine`` are protocols
-    that count here, the others only go along.
+    that have lost every protocol are None. Of ``specs`` those with a bit in ``mine`` are the protocols,
+    those in ``beside`` only go along.
     """
 
     def __init__(
-        self, layout: Layout, specs: Sequence[Spec], mine: int, levels: Sequence[Spec]
+        self,
+        layout: Layout,
+        specs: Sequence[Spec],
+        levels: Sequence[Spec],
+        mine: int,
+        beside: int,
     ) -> None:
         self.width, self.mine = len(specs), mine
         asked = {b: s for b, s in enumerate(specs) if mine >> b & 1 and not decides(s)}
@@ -99,8 +104,7 @@ class Judge:
         self._forgiving = sum(1 << b for b, spec in asked.items() if not monotone(spec))
         self._decided = ~sum(1 << b for b in asked)
         self._every_level = (1 << len(levels)) - 1
-        every = (1 << len(specs)) - 1
-        self.root = Prefix((), (), every, every)
+        self.root = Prefix((), (), mine | beside, mine | beside)
 
     def longer(self, prefix: Prefix, key: int) -> Prefix | None:
         """The prefix with one commit more, by its number; kept in ``below``."""

@@ -1,10 +1,10 @@
 """``sweep``: exact counts, whoever counts, and what they say of Delta's promises."""
 
+import itertools
 import json
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from isolitmus.checker.counting.kernel import LOG_ORDER, ONCE, SOME_ORDER, Kernel
@@ -12,12 +12,17 @@ from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import Tallies, shards
 from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, committed, initial
 from isolitmus.checker.running.frames import PLAIN, SETS, frame
 from isolitmus.checker.running.serial import ModelExecutor, gives
 from isolitmus.checker.searching.table_bits import batches, uncountable
 from isolitmus.checker.searching.universe import candidate, candidates
 from isolitmus.checker.sweep import sweep
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.execution import Event
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule
 from isolitmus.specs import scope, spec
 from isolitmus.specs.cat import read
 from isolitmus.specs.scope_file import read_scope
@@ -130,6 +135,55 @@ def test_the_kernel_counts_as_execution_one_by_one_does(layout, n, statements):
     assert uncountable(inside) or statements < 3 or layout == LAYOUTS[0]
     done = sweep(inside, n, protocols=asked, levels=judged)
     assert counts(done) == one_by_one(inside, n, asked, judged)
+
+
+def kept(inside, n, protocol, judged):
+    """Every candidate carried out commit by commit as an execution is, no-ops kept."""
+    judges = [admission(level) for level in judged]
+    tally = [0, dict.fromkeys([level.name for level in judged], 0), 0, 0]
+    options = [[(k, v) for k in range(len(inside.statements)) for v in range(j)] for j in range(1, n + 1)]  # fmt: skip
+    for init in inside.inits:
+        for choices in itertools.product(*options):
+            states, events = [initial(inside.tables, init)], []
+            transactions = {}
+            for position, (k, version) in enumerate(choices, 1):
+                name, statement = f"T{position}", inside.statements[k][position - 1]
+                transactions[name] = statement
+                done = effect(statement, states[version], name, inside.tables)
+                event = committed(Event(name, done, version), events, position, protocol)
+                events.append(event)
+                states.append(after(states[-1], event))
+            if any(event.aborted for event in events):
+                continue
+            tally[0] += 1
+            whole = frame(events, reasons=False)
+            for level, admits in zip(tally[1], judges, strict=True):
+                tally[1][level] += not admits(whole)
+            executor = ModelExecutor(Litmus("", "", "", inside.tables, init, transactions, Schedule(())))  # fmt: skip
+            bags = [{name: table.rows() for name, table in state.items()} for state in states]
+            names = [[e.name for e in events[:v] if e.version is not None] for v in range(n + 1)]
+            tally[2] += not all(
+                any(gives(executor, order, bag) for order in itertools.permutations(so_far))
+                for so_far, bag in zip(names, bags, strict=True)
+            )
+            tally[3] += not gives(executor, tuple(names[-1]), bags[-1])
+    return tuple(tally)
+
+
+@pytest.mark.parametrize(
+    ("layout", "n"), [(0, 1), (0, 2), (1, 2), pytest.param(0, 3, marks=pytest.mark.slow)]
+)
+def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n):
+    """Delta drops them unchecked at Serializable, and records them at WriteSerializable."""
+    whole = by_values(LAYOUTS[layout])
+    few = tuple(whole.statements[k] for k in (0, 2, 3, 4, 9)[: 7 - n])
+    inside = replace(whole, statements=few, noops="keep")
+    asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in LEVELS]
+    done = sweep(inside, n, protocols=asked, levels=judged)
+    skipped = sweep(replace(inside, noops="skip"), n, protocols=asked, levels=judged)
+    expected = {p.name: kept(inside, n, p, judged) for p in asked}
+    assert counts(done) == expected
+    assert all(done.protocols[name].admitted > skipped.protocols[name].admitted for name in PROTOCOLS)
 
 
 def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():

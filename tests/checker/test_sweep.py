@@ -123,7 +123,7 @@ def test_the_kernel_counts_as_bits_do(small, n):
     ("layout", "n", "statements"),
     [
         *((layout, 1, 10) for layout in LAYOUTS),
-        *((layout, 2, 3) for layout in LAYOUTS),
+        (LAYOUTS[0], 2, 3),
         *(pytest.param(layout, 2, 10, marks=pytest.mark.slow) for layout in LAYOUTS),
         pytest.param(LAYOUTS[0], 3, 5, marks=pytest.mark.slow),
         pytest.param(LAYOUTS[1], 3, 4, marks=pytest.mark.slow),
@@ -171,12 +171,18 @@ def kept(inside, n, protocol, judged):
 
 
 @pytest.mark.parametrize(
-    ("layout", "n"), [(0, 1), (0, 2), (1, 2), pytest.param(0, 3, marks=pytest.mark.slow)]
+    ("layout", "n", "chosen"),
+    [
+        (0, 1, (0, 2, 3, 4, 9)),
+        (0, 2, (2, 3, 9)),
+        *(pytest.param(layout, 2, (0, 2, 3, 4, 9), marks=pytest.mark.slow) for layout in (0, 1)),
+        pytest.param(0, 3, (0, 2, 3, 9), marks=pytest.mark.slow),
+    ],
 )
-def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n):
+def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n, chosen):
     """Delta drops them unchecked at Serializable, and records them at WriteSerializable."""
     whole = by_values(LAYOUTS[layout])
-    few = tuple(whole.statements[k] for k in (0, 2, 3, 4, 9)[: 7 - n])
+    few = tuple(whole.statements[k] for k in chosen)
     inside = replace(whole, statements=few, noops="keep")
     asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in LEVELS]
     done = sweep(inside, n, protocols=asked, levels=judged)
@@ -190,9 +196,9 @@ def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
     """A protocol over rows (whose forks pairs do not know), one that more commits can appease."""
     rows = read('"First committer wins" empty unseen & ww as lost irreflexive rw ; ww as skew', "rows")
     kind = read(r'"Forgiven later" empty (unseen & rw^-1) \ (log ; log) as missed', "kind")
-    inside = by_values(LAYOUTS[0], 5)
+    inside = by_values(LAYOUTS[0], 3)
     judged = [spec(name) for name in LEVELS]
-    for asked in ([rows], [kind], [rows, kind, spec("delta-serializable")]):
+    for asked in ([rows], [rows, kind, spec("delta-serializable")]):
         done = sweep(inside, 2, protocols=asked, levels=judged)
         assert counts(done) == one_by_one(inside, 2, asked, judged)
 
@@ -207,7 +213,7 @@ def test_frames_made_of_numbers_are_frames(layout):
     for init in inside.inits:
         space = Space(inside, init)
         pairs = Pairs(space, layout, [])
-        for _ in range(150):
+        for _ in range(60):
             n = choose.randint(1, 5)
             choices = [(choose.randrange(len(inside.statements)), choose.randrange(j)) for j in range(1, n + 1)]  # fmt: skip
             states, commits = [0], []
@@ -230,4 +236,144 @@ def test_frames_made_of_numbers_are_frames(layout):
                 assert made.frame.relations == {name: whole.relations[name] for name in PLAIN}
                 assert made.frame.sets == whole.sets
             assert layout.frame(layout.rows_of(whole)) == whole
-    assert plain > 100 < forked + 80
+    assert min(plain, forked) > 10
+
+
+def pinned(scope, n, *found):
+    """The counts of Delta's two levels and the repair: admitted, not log-, not write-serializable,
+    unexplained, not as the log's order has it."""
+    slow = pytest.mark.slow if n > 2 and (n, scope) != (3, "two-partitions") else ()
+    return pytest.param(scope, n, found, marks=slow, id=f"{scope}-{n}")
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "expected"),
+    [
+        pinned("two-partitions", 2, (94, 0, 0, 0, 0), (102, 8, 0, 0, 8), (102, 8, 0, 0, 8)),
+        pinned("two-partitions", 3, (953, 0, 0, 0, 0), (1155, 202, 4, 4, 190), (1149, 196, 0, 0, 184)),
+        pinned("two-partitions", 4, (11596, 0, 0, 0, 0), (15959, 4363, 139, 131, 4000), (15720, 4124, 0, 0, 3789)),
+        pinned("writers-partitioned", 2, (121, 0, 0, 0, 0), (133, 12, 0, 0, 12), (133, 12, 0, 0, 12)),
+        pinned("writers-partitioned", 3, (1967, 0, 0, 0, 0), (2528, 561, 12, 8, 517), (2502, 535, 0, 0, 507)),
+        pinned("writers-unpartitioned", 2, (125, 0, 0, 0, 0), (139, 12, 0, 0, 12), (139, 12, 0, 0, 12)),
+        pinned("writers-unpartitioned", 3, (1839, 0, 0, 0, 0), (2419, 492, 4, 0, 450), (2399, 476, 0, 0, 450)),
+        pinned("fourteen-writers", 3, (14234, 0, 0, 0, 0), (17724, 3490, 59, 45, 3314)),
+    ],
+)  # fmt: skip
+def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(name, n, expected):
+    asked = [spec(protocol) for protocol in PROTOCOLS[: len(expected)]]
+    done = sweep(scope(name), n, protocols=asked)
+    found = tuple(
+        (c.admitted, *(c.forbidden[level] for level in LEVELS), c.unexplained, c.not_log_order)
+        for c in done.protocols.values()
+    )
+    assert found == expected
+    serializable, _, *repaired = found
+    assert serializable[1:] == (0, 0, 0, 0)
+    assert all(counted[2:4] == (0, 0) for counted in repaired)
+
+
+@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_what_is_not_executed_would_be_explained(small, n):
+    """Theorems 1 and 3, candidate by candidate: without a cycle some order explains every version,
+    along the log the log's order gives the table; the premise is that no two removed one file unseen.
+    """
+    once, acyclic, along = map(admission, (ONCE, SOME_ORDER, LOG_ORDER))
+    executed = 0
+    for found in candidates(small, n, lambda _: True):
+        if once(found.frame) and acyclic(found.frame):
+            assert not found.unexplained()
+            executed += 1
+        if once(found.frame) and along(found.frame):
+            assert log_order_gives(found)
+    assert executed > 100
+
+
+@pytest.mark.slow
+def test_the_premise_is_needed(small):
+    """Two that removed one file unseen: the rows conflict in one direction, the files in both."""
+    acyclic = admission(spec("write-serializable"))
+    broken = [
+        c for c in candidates(small, 3, lambda _: True) if acyclic(c.frame) and c.unexplained()
+    ]
+    assert broken
+    assert not any(admission(ONCE)(c.frame) for c in broken)
+
+
+def test_the_smallest_is_the_first_that_enumeration_has(small):
+    asked, judged = spec("delta-write-serializable"), spec("write-serializable")
+    admits, allows = admission(asked), admission(judged)
+    small = replace(small, statements=small.statements[:3])
+    first = next(
+        c for c in candidates(small, 3, admits)
+        if c is not None and c.writers == 3 and not allows(c.frame)
+    )  # fmt: skip
+    found = sweep(small, 3).protocols[asked.name].smallest[judged.name]
+    assert [s.sql for s in found.transactions.values()] == [s.sql for s in first.litmus("", "", "").transactions.values()]  # fmt: skip
+    assert found.schedule == first.litmus("", "", "").schedule
+
+
+@pytest.mark.slow
+def test_two_processes_count_what_one_does(small):
+    one, two = (sweep(small, 4, cores=cores) for cores in (1, 2))
+    assert counts(one) == counts(two)
+    assert one.to_json()["protocols"] == two.to_json()["protocols"]
+
+
+def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
+    def all_of(done):
+        smallest = {p: {k: v.text for k, v in c.smallest.items()} for p, c in done.protocols.items()}  # fmt: skip
+        return counts(done), smallest, done.failed, done.failure
+
+    whole = all_of(sweep(small, 2))
+    monkeypatch.setattr("isolitmus.checker.sweep.FEW", 10)
+    assert all_of(sweep(small, 2, cores=2)) == whole
+    monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST_EFFECTS", 5)
+    assert all_of(sweep(small, 2)) == whole
+
+
+def test_shards_hold_every_candidate_once(small):
+    for largest in (1, 50, 10_000):
+        cut = shards(small, 3, largest)
+        assert len({(shard.init, shard.choices) for shard in cut}) == len(cut)
+        assert len(cut) * cut.each == 4116
+        assert all(version < j for shard in cut for j, (_, version) in enumerate(shard.choices, 1))
+
+
+def test_a_statement_that_fails_is_counted_and_said(small):
+    text = """
+title = "Overflow"
+[table]
+columns = "id INT, part INT"
+init = ["INSERT INTO t VALUES (1, 0)"]
+[scope]
+transactions = 2
+statements = ["UPDATE t SET id = 2147483647 WHERE part = 0", "UPDATE t SET id = id + 1 WHERE part = 0"]
+"""
+    done = sweep(read_scope(text, "overflow"), 2)
+    assert done.failed == 1
+    assert done.failure.choices == ((0, 0), (1, 1))
+    assert done.failure.sql.startswith("UPDATE t SET id = id + 1")
+    assert done.protocols["delta-serializable"].admitted == 3
+
+
+def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small, monkeypatch):
+    monkeypatch.setattr("isolitmus.checker.sweep.SAMPLE", 0.2)
+    with pytest.raises(IsolitmusError) as error:
+        sweep(small, 5, limit=100_000, cores=2)
+    assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores they take about " in str(error.value)  # fmt: skip
+    assert "--limit 4033680 lets it run" in str(error.value)
+
+
+def test_specs_that_a_sweep_has_no_names_for_are_refused(small):
+    with pytest.raises(IsolitmusError, match="mine needs co, which the transactions of a sweep do not"):
+        sweep(small, 2, levels=[read('"Mine" acyclic co as order', "mine")])
+    with pytest.raises(IsolitmusError, match="causal looks at reads one by one"):
+        sweep(small, 2, levels=[spec("causal")])
+
+
+def test_what_a_sweep_finds_is_in_its_json(small):
+    document = json.loads(json.dumps(sweep(small, 2).to_json()))
+    levels = document["protocols"]["delta-write-serializable"]["levels"]
+    assert document["candidates"] == 196
+    assert levels["write-serializable"] == {"forbidden": 0, "smallest": None}
+    assert "[transactions]" in levels["log-serializable"]["smallest"]

@@ -12,11 +12,15 @@ from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import Tallies, shards
 from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.solver import Solver
+from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.execute import after, committed, initial
 from isolitmus.checker.running.frames import PLAIN, SETS, frame
 from isolitmus.checker.running.serial import ModelExecutor, gives
 from isolitmus.checker.searching.table_bits import batches, uncountable
+from isolitmus.checker.searching.table_symbolic import circuit
 from isolitmus.checker.searching.universe import candidate, candidates
 from isolitmus.checker.sweep import sweep
 from isolitmus.model.errors import IsolitmusError
@@ -377,3 +381,36 @@ def test_what_a_sweep_finds_is_in_its_json(small):
     assert document["candidates"] == 196
     assert levels["write-serializable"] == {"forbidden": 0, "smallest": None}
     assert "[transactions]" in levels["log-serializable"]["smallest"]
+
+
+def by_solver(inside, n, protocol, level=None):
+    """How many candidates Z3 finds that the protocol admits (and the level forbids), each once."""
+    found = 0
+    for init in inside.inits:
+        gates = Gates()
+        made = circuit(gates, inside, init, n, 0)
+        plain = made.frames(protocol.needs | (level.needs if level else frozenset()))
+        admit(gates, plain, protocol)
+        if level is not None:
+            forbid(gates, plain, level)
+        solver = Solver(gates)
+        while (model := solver.check()) is not None:
+            found += 1
+            literals = [lit for run in (*made.runs, *made.sees) for lit in run]
+            gates.add(*(-lit if model[lit] else lit for lit in literals))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "statements"), [(2, 4), pytest.param(2, 7, marks=pytest.mark.slow), pytest.param(3, 3, marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_the_kernel_counts_as_many_as_a_solver_finds(small, n, statements):
+    """All models of the circuit, one by one, each ruled out once it is found."""
+    inside = replace(small, statements=small.statements[:statements])
+    asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in LEVELS]
+    done = sweep(inside, n, protocols=asked, levels=judged)
+    for protocol in asked:
+        counted = done.protocols[protocol.name]
+        assert by_solver(inside, n, protocol) == counted.admitted
+        for level in judged:
+            assert by_solver(inside, n, protocol, level) == counted.forbidden[level.name]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.counting.orders import Orders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
 from isolitmus.checker.counting.space import Space
-from isolitmus.checker.counting.tally import Failure, Tally, Tallies
+from isolitmus.checker.counting.tally import Failure, Tallies, Tally
 from isolitmus.checker.counting.verdicts import Judge
 from isolitmus.checker.reading.graph import labels
 from isolitmus.checker.running.execute import NO_OP
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LOG_ORDER", "ONCE", "SOME_ORDER", "Kernel"]
 
-ONCE = read(
-    '"Each file removed once" empty unseen & removes-meets-removes as once', "sweep: once"
-)
+ONCE = read('"Each file removed once" empty unseen & removes-meets-removes as once', "sweep: once")
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
 MOST_EFFECTS = 400_000
@@ -103,7 +101,8 @@ class Kernel:
         self.choices: list[tuple[int, int]] = []
         self.states = [0]
         self.found: list[Prefix] = []
-        self.failed, self.failure = 0, None
+        self.failed = 0
+        self.failure: Failure | None = None
         lines = [_Line(view, (), view.judge.root, False) for view in self.views]
         self._extend(lines, 0)
         tallies = Tallies.none(
@@ -225,9 +224,7 @@ class Kernel:
         """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
         known = self.options.get((state, position))
         if known is None:
-            known = [
-                self._option(state, k, position) for k in range(len(self.scope.statements))
-            ]
+            known = [self._option(state, k, position) for k in range(len(self.scope.statements))]
             self.options[state, position] = known
         return known
 
@@ -242,9 +239,7 @@ class Kernel:
 
     def _fails(self, k: int, version: int, position: int) -> None:
         """Count all candidates that begin like this."""
-        self.failed += prod(
-            len(self.scope.statements) * j for j in range(position + 1, self.n + 1)
-        )
+        self.failed += prod(len(self.scope.statements) * j for j in range(position + 1, self.n + 1))
         if self.failure is None:
             done = self.space.done[self.space.run(self.states[version], k, position)]
             assert done.effect.error is not None
@@ -313,12 +308,13 @@ class Kernel:
         backward = not once or forbidden & self.backward
         if not (cyclic or backward):
             return
-        states = [*self.states[: self.n], self.space.after(self.states[self.n - 1], commits[-1] >> 1)]
+        states = [
+            *self.states[: self.n],
+            self.space.after(self.states[self.n - 1], commits[-1] >> 1),
+        ]
         writers: tuple[Writer, ...] = tuple(
             (k, position)
-            for position, ((k, _), number) in enumerate(
-                zip(self.choices, commits, strict=True), 1
-            )
+            for position, ((k, _), number) in enumerate(zip(self.choices, commits, strict=True), 1)
             if not number & 1
         )
         if backward and not self.orders.gives(writers, states[-1]):

@@ -165,9 +165,7 @@ class Pairs:
         return number
 
     def _admitting(self, made: Frame) -> int:
-        return sum(
-            (judge is None or judge(made)) << b for b, judge in enumerate(self._judges)
-        )
+        return sum((judge is None or judge(made)) << b for b, judge in enumerate(self._judges))
 
     def frame(self, commits: Sequence[int], versions: Sequence[int]) -> Frame:
         """The frame of commits with these read versions, whatever they overwrote."""

@@ -166,9 +166,7 @@ class Space:
             else:
                 kept.append(part)
         footing = self._footings.setdefault(tuple(kept), len(self._footings))
-        return Done(
-            made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths)
-        )
+        return Done(made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths))
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():
@@ -188,4 +186,3 @@ def _contents(made: Effect) -> Iterator[Hashable]:
         yield made.footprint.schema.name
         for name in OF_FOOTPRINT:
             yield getattr(made.footprint, name)
-

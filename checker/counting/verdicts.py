@@ -61,13 +61,19 @@ class Prefix:
     """
 
     __slots__ = (
-        "admitted", "alive", "below", "count", "first", "forbidden", "for_levels", "for_protocols",
-        "not_log_order", "unexplained",
+        "admitted",
+        "alive",
+        "below",
+        "count",
+        "first",
+        "for_levels",
+        "for_protocols",
+        "forbidden",
+        "not_log_order",
+        "unexplained",
     )  # fmt: skip
 
-    def __init__(
-        self, for_protocols: Rows, for_levels: Rows, admitted: int, alive: int
-    ) -> None:
+    def __init__(self, for_protocols: Rows, for_levels: Rows, admitted: int, alive: int) -> None:
         self.for_protocols, self.for_levels = for_protocols, for_levels
         self.admitted, self.alive = admitted, alive
         self.below: dict[int, Prefix | None] = {}

@@ -8,6 +8,7 @@ import signal
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.kernel import Kernel
@@ -60,7 +61,7 @@ def counted(work: Work, wanted: Iterable[int], processes: int) -> Iterator[tuple
         waiting = iter(wanted)
         running: set[Future[tuple[int, Tallies]]] = set()
         while True:
-            while len(running) < 2 * processes and (index := next(waiting, None)) is not None:
+            for index in islice(waiting, 2 * processes - len(running)):
                 running.add(pool.submit(_count, index))
             if not running:
                 return

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.counting.kernel import LOG_ORDER, ONCE, SOME_ORDER, Kernel
+from isolitmus.checker.counting.kernel import LOG_ORDER, ONCE, SOME_ORDER
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import Tallies, shards
@@ -76,7 +76,9 @@ def by_bits(inside, n, asked, judged):
     found = {p.name: [0, dict.fromkeys([level.name for level in judged], 0)] for p in asked}
     for batch in batches(inside, n):
         active = batch.active()
-        every = dict(zip([s.name for s in (*asked, *judged)], batch.admits(*asked, *judged), strict=True))
+        every = dict(
+            zip([s.name for s in (*asked, *judged)], batch.admits(*asked, *judged), strict=True)
+        )
         for name, tally in found.items():
             mine = every[name] & active
             tally[0] += mine.bit_count()
@@ -193,12 +195,16 @@ def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n, chosen):
     skipped = sweep(replace(inside, noops="skip"), n, protocols=asked, levels=judged)
     expected = {p.name: kept(inside, n, p, judged) for p in asked}
     assert counts(done) == expected
-    assert all(done.protocols[name].admitted > skipped.protocols[name].admitted for name in PROTOCOLS)
+    assert all(
+        done.protocols[name].admitted > skipped.protocols[name].admitted for name in PROTOCOLS
+    )
 
 
 def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
     """A protocol over rows (whose forks pairs do not know), one that more commits can appease."""
-    rows = read('"First committer wins" empty unseen & ww as lost irreflexive rw ; ww as skew', "rows")
+    rows = read(
+        '"First committer wins" empty unseen & ww as lost irreflexive rw ; ww as skew', "rows"
+    )
     kind = read(r'"Forgiven later" empty (unseen & rw^-1) \ (log ; log) as missed', "kind")
     inside = by_values(LAYOUTS[0], 3)
     judged = [spec(name) for name in LEVELS]
@@ -211,7 +217,7 @@ def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
 def test_frames_made_of_numbers_are_frames(layout):
     """Relation by relation, set by set, on random candidates, whatever they overwrote."""
     inside = by_values(layout)
-    choose = random.Random(7)  # noqa: S311
+    choose = random.Random(7)
     layout = Layout([*PLAIN, *SETS])
     plain = forked = 0
     for init in inside.inits:
@@ -343,7 +349,7 @@ def test_shards_hold_every_candidate_once(small):
         assert all(version < j for shard in cut for j, (_, version) in enumerate(shard.choices, 1))
 
 
-def test_a_statement_that_fails_is_counted_and_said(small):
+def test_a_statement_that_fails_is_counted_and_said():
     text = """
 title = "Overflow"
 [table]
@@ -369,7 +375,9 @@ def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(
 
 
 def test_specs_that_a_sweep_has_no_names_for_are_refused(small):
-    with pytest.raises(IsolitmusError, match="mine needs co, which the transactions of a sweep do not"):
+    with pytest.raises(
+        IsolitmusError, match="mine needs co, which the transactions of a sweep do not"
+    ):
         sweep(small, 2, levels=[read('"Mine" acyclic co as order', "mine")])
     with pytest.raises(IsolitmusError, match="causal looks at reads one by one"):
         sweep(small, 2, levels=[spec("causal")])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.counting.tally import Tallies, count, shards
 from isolitmus.checker.counting.work import Work, counted, kernel
+from isolitmus.checker.running.execute import initial
 from isolitmus.checker.running.frames import PLAIN, SETS
 from isolitmus.checker.searching.recheck import recheck_candidate
 from isolitmus.checker.searching.universe import candidate
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs.catalogue import spec as named
 
@@ -147,6 +148,11 @@ def planned(
             raise IsolitmusError(
                 f"{spec.name} needs {', '.join(lacking)}, which the transactions of a sweep do not have"
             )
+    for init in scope.inits:
+        try:
+            initial(scope.tables, init)
+        except LitmusError as error:
+            raise LitmusError(f"scope {scope.name}: {error}") from None
     work = Work(scope, n, tuple(asked), tuple(judged))
     total = count(scope, n)
     if total > limit:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MASTER = "local[2]"
-
 
 def sweep(
     scope: str,
@@ -46,7 +44,7 @@ def sweep(
     for n in asked:
         planned(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
-    with _spark(master or MASTER, out) if spark else _cores(cores) as count:
+    with _spark(master, out) if spark else _cores(cores) as count:
         for n in asked:
             with progress(f"sweep {inside.name}") as tell:
                 done = count(
@@ -79,12 +77,11 @@ def _cores(cores: int) -> Iterator[Count]:
 
 
 @contextmanager
-def _spark(master: str, out: Path | None) -> Iterator[Count]:
-    from isolitmus.conformance.session import open_session
-    from isolitmus.pipeline.sweep import CONF
+def _spark(master: str | None, out: Path | None) -> Iterator[Count]:
+    from isolitmus.pipeline.sweep import MASTER, open_for_sweeps
     from isolitmus.pipeline.sweep import sweep as count_on_spark
 
-    with open_session(master, CONF) as session:
+    with open_for_sweeps(master or MASTER) as session:
         yield partial(count_on_spark, session=session, out=out)
 
 

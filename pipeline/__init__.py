@@ -1,5 +1,5 @@
 """The pipeline: sweeps that are too large for one machine's patience, as jobs of Spark."""
 
-from isolitmus.pipeline.sweep import sweep
+from isolitmus.pipeline.sweep import open_for_sweeps, sweep
 
-__all__ = ["sweep"]
+__all__ = ["open_for_sweeps", "sweep"]

@@ -6,17 +6,22 @@ that a sweep that was killed goes on after the last commit and counts nothing tw
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
+from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweep import LIMIT, finished, planned
+from isolitmus.conformance.session import open_session
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline.shards import COLUMNS, counter, tallies_of
 from isolitmus.pipeline.table import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from isolitmus.checker.sweep import Sweep
@@ -24,13 +29,39 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["CONF", "sweep"]
+__all__ = ["MASTER", "open_for_sweeps", "sweep"]
 
+MASTER = "local[2]"
+KNOWN = re.compile(r"local\[(\d+|\*)\]|local-cluster\[\d+,\d+,\d+\]")
 CONF = {"spark.python.worker.reuse": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
 """What a session for sweeps has besides: a worker keeps what it remembers, and tells of each shard."""
-FIRST = 16
+PACKAGES = ("pandas", "pyarrow")
+"""What ``mapInArrow`` needs besides PySpark."""
+FIRST = 4
 """So many shards are counted before the first commit; then as many as take about PATIENCE seconds."""
 PATIENCE = 20.0
+
+
+@contextmanager
+def open_for_sweeps(master: str = MASTER) -> Iterator[Session]:
+    """A session of Spark for sweeps, while the block lasts.
+
+    ``master``: ``local[N]``, N threads of one JVM, or ``local-cluster[EXECUTORS,CORES,MEMORY]``, that
+    many executors in JVMs of their own on this machine, with so many megabytes each. IsolitmusError
+    if it is neither; EngineUnavailable if Spark cannot be started.
+    """
+    if not KNOWN.fullmatch(master):
+        raise IsolitmusError(
+            f"--master is '{master}'; local[N] or local-cluster[EXECUTORS,CORES,MEGABYTES] is wanted"
+        )
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            raise EngineUnavailable(
+                f"the Python package {package} is not installed, which a sweep on Spark needs;"
+                f" 'pip install {' '.join(PACKAGES)}' installs it"
+            )
+    with open_session(master, CONF) as session:
+        yield session
 
 
 def sweep(

@@ -78,8 +78,8 @@ def _cores(cores: int) -> Iterator[Count]:
 
 @contextmanager
 def _spark(master: str | None, out: Path | None) -> Iterator[Count]:
-    from isolitmus.pipeline.sweep import MASTER, open_for_sweeps
-    from isolitmus.pipeline.sweep import sweep as count_on_spark
+    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+    from isolitmus.pipeline.jobs import sweep as count_on_spark
 
     with open_for_sweeps(master or MASTER) as session:
         yield partial(count_on_spark, session=session, out=out)

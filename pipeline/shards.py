@@ -51,6 +51,8 @@ def counter(
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
+        kinds = {"INT": pa.int32(), "BIGINT": pa.int64(), "STRING": pa.string()}
+        schema = pa.schema([(column, kinds[kind]) for column, kind in COLUMNS.items()])
         if name not in _kernels:
             _kernels.clear()
             _kernels[name] = kernel(work)
@@ -59,7 +61,7 @@ def counter(
             for place in batch.column(0).to_pylist():
                 index = wanted[place]
                 rows = list(_rows(work, index, cut.each, _kernels[name].count(cut[index])))
-                yield pa.RecordBatch.from_pylist(rows)
+                yield pa.RecordBatch.from_pylist(rows, schema)
 
     return count
 

@@ -40,7 +40,7 @@ class Layout:
 
     >>> layout = Layout({"rw", "log", "Blind"})
     >>> layout.relations, layout.sets, bin(layout.mask({"rw"}, 3))
-    (('rw', 'log'), ('Blind',), '0b1100011000')
+    (('rw', 'log'), ('Blind',), '0b110001100')
     """
 
     def __init__(self, names: Iterable[str]) -> None:

@@ -40,7 +40,7 @@ class Marks:
     metadata: Metadata | None = None
     features: frozenset[str] | None = None
     domains: frozenset[str] = frozenset()
-    apps: Mapping[str, int] = field(default_factory=dict)
+    apps: Mapping[str, int] = field(default_factory=dict, hash=False)
     looked_up: frozenset[str] = frozenset()
     claims: bool | None = None
     identity: bool = False
@@ -75,8 +75,8 @@ class Footprint:
     ``whole_table``: it is marked as reading everything, which is not the same. ``adds`` are the
     partitions of the files that it adds, ``removes`` paths. ``blind``: only adds, and read nothing.
     ``data_change``: some action changes data. ``changes_data``: the operation may (a flag of the
-    command, not of what it did). ``orders``: it rewrites rows in another order. ``header``: what it read of the table besides files, None if that
-    is what the test declares. (Delta's
+    command, not of what it did). ``orders``: it rewrites rows in another order. ``header``: what it
+    read of the table besides files, None if that is what the test declares. (Delta's
     OptimisticTransaction; delta.md 4.)
     """
 

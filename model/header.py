@@ -116,11 +116,11 @@ class Metadata:
 
     columns: tuple[Column, ...] = ()
     partitioned_by: tuple[str, ...] = ()
-    configuration: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict, hash=False)
     id: str = ""
     name: str | None = None
     description: str | None = None
-    comments: Mapping[str, str] = field(default_factory=dict)
+    comments: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def mapped(self) -> bool:
@@ -137,7 +137,7 @@ class Header:
     metadata: Metadata = field(default_factory=Metadata)
     features: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
-    apps: Mapping[str, int] = field(default_factory=dict)
+    apps: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, schema: Schema) -> Header:

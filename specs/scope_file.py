@@ -12,6 +12,8 @@ from isolitmus.specs.table_file import FileReader, read_toml
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from isolitmus.model.statement import Statement
+
 __all__ = ["LARGEST", "read_scope"]
 
 LARGEST = 8
@@ -46,21 +48,22 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     texts = reader.strings(inner, "scope", "statements")
     if not texts:
         reader.refuse("scope.statements is empty")
-    place = f"{reader.place('scope.statements')}, in statements"
+
+    def statement(text: str, sql: str) -> Statement:
+        place = reader.place_of("scope.statements", text)
+        return read_statement(sql, schemas, f"{place}, in statements")
+
     statements = tuple(
-        tuple(
-            read_statement(text, schemas, place)
-            for text in (sql.replace(FRESH, str(fresh(n))) for n in range(1, LARGEST + 1))
-        )
-        if FRESH in sql
-        else (read_statement(sql, schemas, place),) * LARGEST
-        for sql in texts
+        tuple(statement(text, text.replace(FRESH, str(fresh(n)))) for n in range(1, LARGEST + 1))
+        if FRESH in text
+        else (statement(text, text),) * LARGEST
+        for text in texts
     )
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
         reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
     readers = tuple(
-        read_statement(sql, schemas, f"{reader.place('scope.readers')}, in readers")
+        read_statement(sql, schemas, f"{reader.place_of('scope.readers', sql)}, in readers")
         for sql in reader.strings(inner, "scope", "readers")
     )
     writing = next((s.sql for s in readers if not isinstance(s, Read)), None)

@@ -80,6 +80,15 @@ class FileReader:
         line = _line(self.text, where)
         return f"{self.label}:{line}" if line else self.label
 
+    def place_of(self, where: str, text: str) -> str:
+        """The file, and the line of a text in the list of a key; of the key if it is not told from it."""
+        first = _line(self.text, where)
+        lines = self.text.split("\n")
+        for number in range(first, len(lines) + 1) if first else ():
+            if text and text in lines[number - 1]:
+                return f"{self.label}:{number}"
+        return self.place(where)
+
     def shown(self, value: object) -> str:
         """A value as a message shows it."""
         return brief(repr(value), 80)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Event, RowRead
     from isolitmus.model.values import Row
 
-__all__ = ["RELATIONS", "SETS", "frame"]
+__all__ = ["BASIC", "RELATIONS", "SETS", "frame"]
 
 BASIC = (
     "so",

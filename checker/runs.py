@@ -92,10 +92,12 @@ class Judged:
     @cached_property
     def serial(self) -> Serial:
         """The serial explanation, from the rows that the run shows."""
-        return explain_serially(self.litmus, self.run)
+        return Serial((), ()) if self.litmus.raw else explain_serially(self.litmus, self.run)
 
     @cached_property
     def _retraced(self) -> tuple[Execution | None, str]:
+        if self.litmus.raw:
+            return None, "raw transactions have no rows"
         execution = retrace(self.litmus, self.run)
         for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
             for name, rows in theirs.items():
@@ -198,6 +200,10 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             a, b = getattr(ours, field), getattr(theirs, field)
             if a != b:
                 found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
+        if ours.error_class is not None and ours.error_class != theirs.error_class:
+            found.append(
+                f"{name}: error class predicted {ours.error_class}, observed {theirs.error_class}"
+            )
         found += _rows_differ(f"{name} read", ours.rows, theirs.rows, "predicted", "observed")
     if len(predicted.versions) != len(seen.versions):
         found.append(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.versions import plain_row
 from isolitmus.model.client import CacheTable
+from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, bound, scalar
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows, Value
 
 __all__ = ["Clients", "body", "target"]
+
+WRITE = "spark.databricks.delta.write"
+"""The beginning of the confs of idempotent writes (DeltaSQLConf.scala)."""
 
 
 class Clients:
@@ -73,11 +77,16 @@ class Clients:
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
         confs = {**self._tables.layout(target(statement)), **client.conf}
+        if client.app is not None:
+            app, version = client.app
+            confs |= {f"{WRITE}.txnAppId": app, f"{WRITE}.txnVersion": str(version)}
         if client.session is not None:
             self._confs[client.session] = {key: spark.conf.get(key, None) for key in confs}
         for key, value in confs.items():
             spark.conf.set(key, value)
         values = self._values.get(name, {})
+        if isinstance(statement, Raw):
+            return self._tables.raw_body(statement, spark)
         if client.write is not None:
             query = self._placed(bound(client.write.query, values))
             options = {k: bound(value, values) for k, value in client.write.options.items()}

@@ -132,7 +132,7 @@ class _Replay:
             protocol=protocol,
             base=next(iter(self._chronicle.base.values())),
             transactions={name: self._observed(name) for name in self._litmus.transactions},
-            versions=self._chronicle.rows(self._session),
+            versions=self._chronicle.rows(self._session, without=self._litmus.opaque),
         )
 
     def _take(self, step: Step) -> None:

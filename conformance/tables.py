@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance import raw
 from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from isolitmus.conformance.session import Session
     from isolitmus.model.litmus import Litmus
@@ -47,6 +49,7 @@ class Tables:
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
         self.schemas = litmus.tables
+        self._raw = all(isinstance(t, Raw) for t in litmus.transactions.values())
         self._session = session
         self._database = directory.name
         self.paths = {name: directory / name.lower() for name in litmus.tables}
@@ -72,13 +75,24 @@ class Tables:
             return {}
         return {"spark.sql.files.maxRecordsPerFile": str(schema.rows_per_file)}
 
+    def raw_body(self, statement: Raw, spark: Any) -> Callable[[], None]:
+        """A raw transaction as a callable."""
+        name = statement.target
+        return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
+
     def create(self, level: str) -> None:
         """Create the tables, empty, at this isolation level."""
         spark = self._session.spark
         for name, schema in self.schemas.items():
+            if self._raw:
+                given = None if level == DEFAULT_LEVEL else level
+                raw.create(self._session, self.paths[name], schema, given)
+                raw.fill(self._session, self.paths[name], schema)
+                continue
             spark.sql(_ddl(f"{self._database}.`{name}`", schema))
             if level != DEFAULT_LEVEL:
                 _set_level(self._session, self.paths[name], level)
+            raw.fill(self._session, self.paths[name], schema)
 
 
 @contextmanager

@@ -58,7 +58,8 @@ class Write:
 class Client:
     """Of one transaction: what is run ``before`` it, the queries that it reads into parameters
     (``let``; ``:name`` in its SQL is then the literal value), its own confs, the session that it
-    shares with others (None: one of its own), and the DataFrame write that it is, if it is one.
+    shares with others (None: one of its own), the DataFrame write that it is, if it is one, and the
+    application with the version that it writes for, if it is to be idempotent.
     """
 
     before: tuple[Aside, ...] = ()
@@ -66,6 +67,7 @@ class Client:
     conf: Mapping[str, str] = field(default_factory=dict)
     session: str | None = None
     write: Write | None = None
+    app: tuple[str, int] | None = None
 
     @property
     def asks(self) -> bool:

@@ -63,7 +63,7 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
     >>> from isolitmus.specs import protocol
     >>> spec = protocol("delta-serializable")
     >>> sorted(with_axioms(spec, spec.axioms[-1:], "last").needs)
-    ['Empty', 'removes-meets-removes', 'unseen']
+    ['Empty', 'Marked', 'NoData', 'removes-meets-removes', 'unseen']
     """
     flat = tuple(Axiom(a.test, unfolded(a.expr, spec.definitions), a.name) for a in axioms)
     needs = names_in([axiom.expr for axiom in flat], {})
@@ -78,7 +78,7 @@ def together(first: Spec, second: Spec, name: str) -> Spec:
     >>> from isolitmus.specs import level, protocol
     >>> both = together(protocol("delta-serializable"), level("write-serializable"), "both")
     >>> len(both.axioms), "Writer" in both.needs
-    (5, True)
+    (9, True)
     """
     parts = [with_axioms(spec, spec.axioms, name) for spec in (first, second)]
     axioms = tuple(axiom for part in parts for axiom in part.axioms)

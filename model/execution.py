@@ -77,6 +77,7 @@ class Event:
     read_version: int
     version: int | None = None
     conflict: str | None = None
+    error_class: str | None = None
     labels: frozenset[str] = field(default_factory=frozenset)
     session: str | None = None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.client import Client
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +61,18 @@ class Litmus:
     text: str = ""
     path: Path | None = None
     clients: Mapping[str, Client] = field(default_factory=dict)
+
+    @property
+    def opaque(self) -> frozenset[str]:
+        """The tables whose rows nobody can read: they have files that are not there."""
+        raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
+        listed = [name for name, schema in self.tables.items() if schema.files]
+        return frozenset((*listed, *(t.target for t in raw if t.adds)))
+
+    @property
+    def raw(self) -> bool:
+        """Whether some transaction is a raw one, which no SQL can follow."""
+        return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> Client:
         """The client of a transaction."""

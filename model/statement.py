@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.raw import Raw
+
 if TYPE_CHECKING:
     from isolitmus.model.expression import ColumnRef, Expr
 
@@ -164,7 +167,19 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Truncate | Read
+Statement = (
+    Insert
+    | Delete
+    | Update
+    | Merge
+    | Optimize
+    | Truncate
+    | Read
+    | Definition
+    | Restore
+    | Late
+    | Raw
+)
 
 
 def unseen(statement: Statement) -> tuple[Select, ...]:
@@ -172,5 +187,7 @@ def unseen(statement: Statement) -> tuple[Select, ...]:
     match statement:
         case Insert(query=query) | Read(query=query) | Merge(source=query):
             return tuple(b for b in query if isinstance(b, Select) and not b.seen)
+        case Restore(target=target, version=version):
+            return (Select(target, (), None, grouped=False, version=version),)
         case _:
             return ()

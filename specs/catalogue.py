@@ -82,8 +82,8 @@ def protocol(name: str) -> Spec:
 
     SpecError for one that is none: a commit is checked by axioms that are ``empty``.
 
-    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][0]
-    'ConcurrentAppendException'
+    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][-1]
+    'ConcurrentDeleteDeleteException'
     """
     found = _find(name, "protocol", ("protocols",))
     for axiom in found.axioms:

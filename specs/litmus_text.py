@@ -7,12 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from isolitmus.model.client import Client
-from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.litmus import HistoryTest, Litmus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.model.litmus import Expectation, Litmus
+    from isolitmus.model.litmus import Expectation
     from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Rows, Value
@@ -29,6 +29,8 @@ def litmus_text(test: Litmus | HistoryTest) -> str:
     >>> read_litmus(litmus_text(test), "reorder").transactions == test.transactions
     True
     """
+    if isinstance(test, Litmus) and test.raw:
+        return test.text  # nobody makes up raw transactions: they come from files
     lines = _history(test) if isinstance(test, HistoryTest) else _lines(test)
     return "\n".join([*_head(test), *lines]) + "\n"
 
@@ -88,6 +90,8 @@ def _transaction(statement: Statement, client: Client) -> str:
         table["let"] = _texts({name: read.sql for name, read in client.let.items()})
     if client.conf:
         table["conf"] = _texts(client.conf)
+    if client.app is not None:
+        table["app"] = f"{{ id = {_text(client.app[0])}, version = {client.app[1]} }}"
     if client.session is not None:
         table["session"] = _text(client.session)
     return _inline(table)

@@ -18,6 +18,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
 from isolitmus.model.normal import columns
+from isolitmus.specs.sql_definitions import DefinitionReader, is_definition
 from isolitmus.specs.sql_expressions import Place, Scope, Side, only
 from isolitmus.specs.sql_merges import MergeReader
 from isolitmus.specs.sql_queries import OUTSIDE, REFUSED
@@ -51,10 +52,12 @@ def _delta_verbs() -> Lark:
     return Lark(Path(__file__).with_name("delta.lark").read_text("utf-8"), parser="lalr")
 
 
-class _StatementReader(MergeReader):
+class _StatementReader(MergeReader, DefinitionReader):
     def statement(self) -> st.Statement:
         if VERB.match(self.sql):
             return self.rewriting()
+        if is_definition(self.sql):
+            return self.definition()
         tree = self.parse(self.sql, self.place)
         match tree:
             case exp.Insert():

@@ -168,7 +168,7 @@ class QueryReader:
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
         alias = bool(source.this.args.get("db"))
-        return st.Select(schema.name, tuple(items), where, grouped, version, keys, alias=alias)
+        return st.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
     def keys(self, scope: Scope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
         """The columns of a GROUP BY."""

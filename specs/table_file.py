@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
+from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.model.schema import TYPES, Column, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
@@ -173,7 +174,7 @@ class FileReader:
     def schema(self, name: str, table: object, where: str) -> Schema:
         if not isinstance(table, dict):
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
-        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init")
+        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init", "files")
         self.keys(table, where, known)
         columns = tuple(
             self.column(where, part) for part in self.get(table, where, "columns", str).split(",")
@@ -199,11 +200,13 @@ class FileReader:
             )
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
-            if key.lower() not in SWITCHES or value not in ("true", "false"):
+            switch = key.lower() in SWITCHES and value in ("true", "false")
+            feature = key.startswith(SUPPORTED) and value == "supported"
+            if not switch and not (feature and key.removeprefix(SUPPORTED) in FEATURES):
                 self.refuse(
                     f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
                     " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
-                    ' "true" or "false"'
+                    ' "true" or "false", and delta.feature.NAME, "supported"'
                 )
         return Schema(name, columns, partitions, properties, rows_per_file)
 

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
-from isolitmus.model.errors import near
+from isolitmus.model.definition import AddColumns, Definition, Late
+from isolitmus.model.errors import LitmusError, SqlError, near
+from isolitmus.model.raw import Raw
 from isolitmus.specs.binding import bound, parameters
 from isolitmus.specs.confs import CONFS, OVERWRITE_MODE
+from isolitmus.specs.raw_file import RAW_KEYS, RawReader
 from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql_definitions import is_definition
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.table_file import NAME, FileReader, Table
+from isolitmus.specs.table_file import NAME, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from isolitmus.model.client import Aside
     from isolitmus.model.schedule import Schedule
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TransactionReader"]
 
-CLIENT = ("before", "let", "conf", "session")
+CLIENT = ("before", "let", "conf", "session", "app")
 """The keys that every transaction may have."""
 WRITE = ("write", "table", "query", "options")
 """Those of a DataFrame write."""
@@ -40,6 +44,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "partitionOverwriteMode": ("static", "dynamic"),
 }
 """The writer's options, with the values that they take (none: any)."""
+IDEMPOTENT = (st.Insert, st.Delete, st.Update, st.Merge, Late)
+"""The statements that look up whether they have been executed."""
 CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
 SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
@@ -53,8 +59,10 @@ EXAMPLES: Mapping[Type, Value] = {
 """What a statement's parameters are while nobody has read them."""
 
 
-class TransactionReader(FileReader):
+class TransactionReader(RawReader):
     """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
+
+    wider: Mapping[str, Schema]
 
     def read_transactions(
         self, document: Table, schemas: Mapping[str, Schema]
@@ -62,6 +70,9 @@ class TransactionReader(FileReader):
         """The statements, and the clients of those that are written as a table."""
         statements: dict[str, st.Statement] = {}
         clients: dict[str, Client] = {}
+        given = self.get(document, "", "transactions", dict).values()
+        texts = (value.get("sql") if isinstance(value, dict) else value for value in given)
+        self.wider = self.grown(texts, schemas)
         for name, value in self.get(document, "", "transactions", dict).items():
             where = f"transactions.{name}"
             if not NAME.fullmatch(name):
@@ -79,6 +90,8 @@ class TransactionReader(FileReader):
         self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]
     ) -> tuple[st.Statement, Client]:
         """One that is a table: its keys tell of which kind it is."""
+        if not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys():
+            return self.raw(name, table, where, schemas), Client()
         if "write" in table:
             self.keys(table, where, (*WRITE, *CLIENT))
             client = replace(
@@ -88,7 +101,10 @@ class TransactionReader(FileReader):
         self.keys(table, where, ("sql", "write", *CLIENT))
         client = self.client(table, where, schemas)
         text = self.get(table, where, "sql", str)
-        return self.sql(text, name, where, schemas, client.let), client
+        statement = self.sql(text, name, where, schemas, client.let)
+        if client.app is not None and not isinstance(statement, IDEMPOTENT):
+            self.refuse(f"{where}.app is for INSERT, DELETE, UPDATE and MERGE only")
+        return statement, client
 
     def sql(
         self,
@@ -104,8 +120,41 @@ class TransactionReader(FileReader):
                 self.refuse(f"{where}: no let gives ':{parameter}'{near(parameter, let)}")
         label = f"{self.place(where)}, transaction {name}"
         examples = {n: EXAMPLES[items_of(read.query[0])[0].type] for n, read in let.items()}
-        read = read_statement(bound(text, examples), schemas, label)
+        try:
+            read = read_statement(bound(text, examples), schemas, label)
+        except SqlError:
+            late = self.late(bound(text, examples), schemas, label)
+            if late is None:
+                raise
+            return late
         return replace(read, sql=text)
+
+    def late(self, text: str, schemas: Mapping[str, Schema], label: str) -> Late | None:
+        """A statement on columns that a transaction adds; None if it is not that."""
+        if not self.wider:
+            return None
+        read = read_statement(text, {**schemas, **self.wider}, label)
+        if isinstance(read, st.Read | Raw):
+            raise LitmusError(
+                f"{label}: a query of columns that a transaction adds is not modelled"
+            )
+        return Late(text, read.target)
+
+    def grown(self, texts: Iterable[object], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+        """The tables with every column that some transaction adds."""
+        wider: dict[str, Schema] = {}
+        for text in texts:
+            if not isinstance(text, str) or not is_definition(text):
+                continue
+            try:
+                read = read_statement(text, {**schemas, **wider})
+            except SqlError:  # it says so when its turn comes
+                continue
+            if isinstance(read, Definition) and isinstance(read.change, AddColumns):
+                schema = {**schemas, **wider}[read.target]
+                columns = (*schema.columns, *read.change.columns)
+                wider[read.target] = replace(schema, columns=columns)
+        return wider
 
     # What the client does
 
@@ -128,6 +177,7 @@ class TransactionReader(FileReader):
                 for key, value in self.get(table, where, "conf", dict, {}).items()
             },
             session,
+            app=self.app(table, where),
         )
 
     def aside(self, text: str, where: str, schemas: Mapping[str, Schema]) -> Aside:

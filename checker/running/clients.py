@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.settings import settled
 from isolitmus.checker.running.snapshot import INSIDE, Outside
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
@@ -105,4 +106,6 @@ def perform(
         reads += [replace(r, version=version) for r in read.reads]
     statement = bind(litmus.transactions[name], values, litmus.tables)
     done = effect(statement, snapshot, name, litmus.tables, outside)
+    if name in litmus.clients:
+        done = settled(litmus, name, done, snapshot)
     return replace(done, reads=(*reads, *done.reads)) if reads else done

@@ -14,6 +14,7 @@ import duckdb
 import sqlglot
 from sqlglot import expressions as exp
 
+from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
@@ -43,6 +44,8 @@ class DuckExecutor:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         tables = litmus.tables
+        changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
+        widens = any(isinstance(change, df.AddColumns) for change in changes)
         lets = (query for client in litmus.clients.values() for query in client.let.values())
         kept = {
             (select.table, select.version)
@@ -59,7 +62,7 @@ class DuckExecutor:
                 if at[1] == number
             ]
         self._texts = {
-            name: _translate(statement, tables)
+            name: _translate(statement, tables, widens=widens)
             for name, statement in litmus.transactions.items()
             if not litmus.client(name).let
         }
@@ -72,12 +75,20 @@ class DuckExecutor:
             run(f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})')
         for sql in self._init:
             run(sql)
+        reached: dict[str, int] = {}
         for name in order:
+            app = self._litmus.client(name).app
+            if app is not None and reached.get(app[0], -1) >= app[1]:
+                continue
+            if app is not None:
+                reached[app[0]] = app[1]
             try:
                 for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
             except (
                 TooManyRows,
+                duckdb.BinderException,
+                duckdb.ConstraintException,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -123,17 +134,46 @@ def _after(table: str, number: int) -> str:
     return f"{table.lower()} after init {number}"
 
 
-def _translate(statement: st.Statement, schemas: Mapping[str, Schema]) -> list[str]:
+def _translate(
+    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
+) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
+    if isinstance(statement, df.Definition):
+        return _definition(statement)
+    if isinstance(statement, df.Restore):
+        table, earlier = statement.target, _after(statement.target, statement.version)
+        return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
     tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:
         return _insert(statement, tree, schemas[statement.target])
     return [_sql(tree)]
+
+
+def _definition(statement: df.Definition) -> list[str]:
+    """What a definition means to later statements: its columns, or a check of every row."""
+    table = f'"{statement.target}"'
+    match statement.change:
+        case df.AddColumns(columns):
+            return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
+        case df.AddConstraint(text=text, columns=columns):
+            check = _sql(sqlglot.parse_one(text, read="databricks"))
+            declared = ", ".join(f'"{c.name}" {c.type}' for c in columns)
+            return [
+                f"CREATE OR REPLACE TEMP TABLE checked AS SELECT * FROM {table}",
+                f"CREATE OR REPLACE TABLE {table} ({declared}, CHECK (({check}) IS TRUE))",
+                f"INSERT INTO {table} SELECT * FROM checked",
+            ]
+        case df.DropConstraint():
+            return [
+                f"CREATE OR REPLACE TEMP TABLE checked AS SELECT * FROM {table}",
+                f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM checked",
+            ]
+    return []
 
 
 def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:

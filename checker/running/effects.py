@@ -11,14 +11,18 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.merging import merge
+from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.skipping import command_filters
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
 
@@ -53,25 +57,40 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas, outside)
+    altered = current(database, schemas)
+    snapshot = Snapshot(database, writer, altered, outside)
     try:
-        match statement:
-            case st.Read():
-                return _read(snapshot, statement)
-            case st.Insert():
-                return _insert(snapshot, statement)
-            case st.Delete():
-                return _delete(snapshot, statement)
-            case st.Update():
-                return _update(snapshot, statement)
-            case st.Merge():
-                return merge(snapshot, statement)
-            case st.Truncate():
-                return _truncate(snapshot, statement)
-            case st.Optimize():
-                return _optimize(snapshot, statement)
+        if isinstance(statement, Restore):
+            return restore(snapshot, schemas, statement)
+        if altered is schemas and not isinstance(statement, Late):
+            return _effect(snapshot, statement)
+        return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
         return Effect(error=error)
+
+
+def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
+    match statement:
+        case st.Read():
+            return _read(snapshot, statement)
+        case st.Insert():
+            return _insert(snapshot, statement)
+        case st.Delete():
+            return _delete(snapshot, statement)
+        case st.Update():
+            return _update(snapshot, statement)
+        case st.Merge():
+            return merge(snapshot, statement)
+        case st.Truncate():
+            return _truncate(snapshot, statement)
+        case st.Optimize():
+            return _optimize(snapshot, statement)
+        case Raw():
+            return raw_effect(snapshot, statement)
+        case Definition():
+            return define(snapshot, statement)
+        case Late() | Restore():
+            raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 
 def _read(snapshot: Snapshot, statement: st.Read) -> Effect:

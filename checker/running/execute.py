@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
 from isolitmus.checker.running.clients import Clock
+from isolitmus.checker.running.conflicts import error_class
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.raw import file_of
 from isolitmus.checker.running.rebase import replayed
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.footprint import PLAIN
+from isolitmus.model.header import Header
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
@@ -50,6 +54,8 @@ __all__ = [
 NO_OP = "no-op"
 """The label of a commit that is not recorded."""
 ENGINE = "model"
+RETRIES = ("OPTIMIZE", "REORG")
+"""The operations that try again after a conflict."""
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
@@ -62,7 +68,10 @@ def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Dat
 
     LitmusError for a statement that fails.
     """
-    database: Database = {name: TableState() for name in tables}
+    database: Database = {
+        name: TableState(tuple(file_of(schema, file) for file in schema.files))
+        for name, schema in tables.items()
+    }
     found = [database]
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
@@ -78,11 +87,12 @@ def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Dat
 def _of_nobody(database: Database) -> Database:
     """The database with rows that no transaction wrote."""
     return {
-        name: TableState(
-            tuple(
+        name: replace(
+            state,
+            files=tuple(
                 replace(f, rows=tuple(replace(row, writer="") for row in f.rows))
                 for f in state.files
-            )
+            ),
         )
         for name, state in database.items()
     }
@@ -150,11 +160,29 @@ class _Work:
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
+        if event.conflict is not None and self.compacts_still(event):
+            again = replace(event, conflict=None, error_class=None)
+            again = replace(again, read_version=len(self.states) - 1)
+            event = committed(again, self.events, len(self.states), self.protocol)
         self.events.append(event)
         if not event.aborted:
             self.clock.ended(name)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
+
+    def compacts_still(self, event: Event) -> bool:
+        """Whether a compaction tries again after a conflict: while all its files are there as they
+        were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
+        """
+        footprint = event.effect.footprint
+        if event.effect.operation not in RETRIES or footprint is None:
+            return False
+        name = footprint.schema.name
+        then, now = (
+            {(f.path, f.dead) for f in state[name].files}
+            for state in (self.states[event.read_version], self.states[-1])
+        )
+        return {f for f in then if f[0] in footprint.removes} <= now
 
 
 def committed(event: Event, before: Sequence[Event], version: int, protocol: Spec | None) -> Event:
@@ -167,7 +195,8 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
     wanted = replace(event, version=version)
     if protocol is None:
         return wanted
-    attempt = frame([*(e for e in before if not e.aborted), wanted], reasons=False)
+    others = [e for e in before if not e.aborted]
+    attempt = frame([*others, wanted], reasons=False)
     self = len(attempt.nodes) - 1
     shown = frozenset(
         name for name, nodes in labels(attempt, protocol).items() if nodes >> self & 1
@@ -176,7 +205,11 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
         return replace(event, labels=shown)
     conflict = first_conflict(attempt, protocol, self)
     if conflict is not None:
-        return replace(event, conflict=conflict[1], labels=shown)
+        winner, exception = conflict
+        wrote = others[winner].effect.footprint
+        assert wrote is not None
+        said = error_class(exception, wrote, event.effect.footprint)
+        return replace(event, conflict=exception, error_class=said, labels=shown)
     return replace(wanted, labels=shown)
 
 
@@ -185,8 +218,18 @@ def after(database: Database, event: Event) -> Database:
     done = event.effect
     if done.footprint is None:
         return database
-    name = done.footprint.schema.name
-    return {**database, name: replayed(database[name], done)}
+    name, marks = done.footprint.schema.name, done.footprint.marks
+    before = database[name]
+    if marks is PLAIN or done.writes:
+        state = replayed(before, done)
+    else:  # a raw transaction's files have no rows that could be carried over
+        state = before.replay(done.removes, done.adds)
+    header = before.header
+    if marks is not PLAIN:
+        header = (header or Header.of(done.footprint.schema)).after(
+            marks.metadata, marks.features, marks.domains, marks.apps
+        )
+    return {**database, name: state if header is None else state.under(header)}
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
@@ -217,7 +260,7 @@ def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
         0,
         {name: transactions[name] for name in litmus.transactions},
         tuple(
-            {name: state.rows() for name, state in database.items()}
+            {n: state.rows() for n, state in database.items() if n not in litmus.opaque}
             for database in execution.states
         ),
     )
@@ -230,7 +273,9 @@ def _transaction(event: Event) -> TransactionRun:
             f"error:{done.error.exception}", done.error.exception, read_version=event.read_version
         )
     if event.conflict is not None:
-        return TransactionRun(event.conflict, event.conflict, read_version=event.read_version)
+        return TransactionRun(
+            event.conflict, event.conflict, event.error_class, read_version=event.read_version
+        )
     if done.footprint is None:
         return TransactionRun("committed", read_version=event.read_version, rows=done.rows)
     if event.version is None:
@@ -241,7 +286,7 @@ def _transaction(event: Event) -> TransactionRun:
         read_version=event.read_version,
         version=event.version,
         commits=(event.version,),
-        blind=done.footprint.blind,
+        blind=done.footprint.claims_blind,
         isolation_level=level,
         operation=done.operation,
     )

@@ -15,6 +15,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.execution import RowRead
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.header import Header
 from isolitmus.model.normal import columns
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
@@ -156,6 +157,10 @@ class Snapshot:
     def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
         """The live row versions that match."""
         return tuple(row for file in self.files(table) for row in file.rows if matches(row.values))
+
+    def header(self, table: str) -> Header:
+        """What the log says of a table besides its files."""
+        return self.database[table].header or Header.of(self.schemas[table])
 
     def files(self, table: str) -> tuple[File, ...]:
         """The live files of a table."""

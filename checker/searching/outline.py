@@ -19,8 +19,10 @@ from isolitmus.checker.running.skipping import (
 )
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.normal import columns
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,6 +180,8 @@ class _Outliner:
 
     def outline(self, statement: Statement) -> Outline:
         match statement:
+            case Raw() | Definition() | Restore() | Late():
+                raise Unfit("a statement is about more than rows")
             case st.Read(query=query):
                 return self.reader(query)
             case st.Insert():

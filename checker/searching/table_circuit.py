@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "TableCircuit"]
 
+ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
+"""Sets that no statement with an outline is in."""
+
 B = TypeVar("B")
 Pairs = dict[tuple[int, int], list[B]]
 
@@ -266,7 +269,8 @@ class TableCircuit(Generic[B]):
         """The frame with the names that are needed."""
         needs = frozenset(needs)
         n, gates = self.size, self.booleans
-        relations: dict[str, Matrix[B]] = {"so": [{} for _ in range(n)]}
+        quiet = ("so", "protocol-clashes", "metadata-clashes", "same-domain", "writes-read-app")
+        relations: dict[str, Matrix[B]] = {name: [{} for _ in range(n)] for name in quiet}
         if needs & {"log", "vis", "unseen"}:
             self._orders(relations)
         if needs & {"wr", "ww", "rw"}:
@@ -288,6 +292,7 @@ class TableCircuit(Generic[B]):
             "NoData": [gates.disj([empty[j], gates.neg(changes[j])]) for j in range(n)],
             "ChangesData": changes,
             "Empty": empty,
+            **{name: [gates.false] * n for name in ABOUT_NO_FILE},
             "Vectors": self._of_table(self.schema.vectors),
             "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
             "Ordering": [gates.false] * n,

@@ -39,6 +39,10 @@ KINDS = {
     "Optimize": "optimize",
     "Truncate": "truncate",
     "Read": "reader",
+    "Definition": "alter",
+    "Restore": "restore",
+    "Late": "late",
+    "Raw": "raw",
 }
 
 

@@ -181,7 +181,9 @@ def test_usage_errors_say_how_to_get_help(call, words, message):
     ("axiom", "message"),
     [
         ("empty rival as x", "mine needs rival, which the check of a commit does not have"),
-        ("empty unseen ; [Meta] as x", "mine needs Meta, which the check of a commit does not have"),
+        ("empty co ; [Meta] as x", "mine needs co, which the check of a commit does not have"),
+        ("empty unseen ; [Metta] as x", "mine.cat:1:24: no set 'Metta'; did you mean 'Meta'?"),
+        ("empty unseen & metadata-clash as x", "mine.cat:1:23: no relation 'metadata-clash'; did you mean 'metadata-clashes'?"),
         ("acyclic unseen as x", "mine.cat is no protocol: its axiom x is acyclic, and what is checked at"),
     ],
 )  # fmt: skip

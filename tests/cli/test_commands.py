@@ -154,7 +154,7 @@ def test_a_protocol_is_not_asked_of_abstract_histories(call):
         "separate", "delta-serializable", "serializable", "--universe", "abstract"
     )
     assert status == 2
-    assert "delta-serializable needs Empty, NoData, adds-meets-reads" in err
+    assert "delta-serializable needs Backfill, Empty, Large, Marked" in err
     assert "which abstract histories do not have" in err
 
 

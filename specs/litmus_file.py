@@ -10,10 +10,20 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from isolitmus.model.client import CacheTable
 from isolitmus.model.errors import HistoryError, LitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.statement import Optimize, Read, unseen
+from isolitmus.model.statement import (
+    Delete,
+    Insert,
+    Merge,
+    Optimize,
+    Read,
+    Truncate,
+    Update,
+    unseen,
+)
 from isolitmus.specs.expectations import ExpectationReader
 from isolitmus.specs.table_file import Table, read_toml
 from isolitmus.specs.transaction_file import TransactionReader
@@ -27,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_litmus"]
 
+FRESH = (Insert, Delete, Update, Merge, Truncate, Optimize, Read)
+"""The statements after which a cached table is its newest version (``model.client.CacheTable``)."""
 WORD = re.compile(r"\w+")
 
 
@@ -75,6 +87,7 @@ class _LitmusReader(TransactionReader, ExpectationReader):
         self.steps(schedule, transactions, clients)
         transactions = self.with_confs(transactions, clients, schedule)
         self.travels(inits[0], transactions, clients)
+        self.caches(transactions, clients)
         self.transactions, self.schemas = transactions, schemas
         expect = self.expectations(self.get(document, "", "expect", dict, {}), path)
         return Litmus(
@@ -127,6 +140,18 @@ class _LitmusReader(TransactionReader, ExpectationReader):
                         f"transactions.{name}: {{init[{number}]}} is no version of {table};"
                         f" that init statement is '{written.sql}'"
                     )
+
+    def caches(self, transactions: Mapping[str, Statement], clients: Mapping[str, Client]) -> None:
+        """Refuse a cache beside what leaves it as it was: its table's newest version is not in it."""
+        asides = (aside for client in clients.values() for aside in client.before)
+        if not any(isinstance(aside, CacheTable) for aside in asides):
+            return
+        for name, statement in transactions.items():
+            if not isinstance(statement, FRESH):
+                self.refuse(
+                    f"transactions.{name}: '{statement.sql}' beside CACHE TABLE, which it does not fill"
+                    " anew, is not modelled"
+                )
 
     def steps(
         self,

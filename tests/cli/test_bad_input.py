@@ -341,7 +341,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("a.start b a.commit", "a.start bb a.commit", ":4: schedule step 'bb' names no transaction; did you mean 'b'?"),
         ("a.start b a.commit", "a.start b", ":4: the schedule never ends a; add 'a.commit'"),
         ("a.start b a.commit", "a.start a.commit", ":4: the schedule never starts b; add 'b'"),
-        ("a.start b", "a.strat b", ":4: schedule step 'a.strat' is not one that this version carries out; use a.start"),
+        ("a.start b", "a.strat b", ":4: schedule step 'a.strat' is none that there is; use a.before, a.park-init"),
         # tables
         ("[table]", "[tabel]", ":6: the file has no key 'tabel'; did you mean 'table'?"),
         ("[table]", "table = 3\n[tabel]", ":7: the file has no key 'tabel'"),

@@ -61,6 +61,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": "{ }"}, "bad.toml:8: [transactions.a] needs 'sql' (a text)"),
         ({"a": '{ sql = "DELETE FROM t", session = "a b" }'}, "transactions.a.session is 'a b'; a name, letters, digits and _, is wanted"),
         ({"a": '{ sql = "DELETE FROM t", before = ["DELETE FROM t"] }'}, "transactions.a.before holds 'DELETE FROM t'; CACHE TABLE t, UNCACHE TABLE t and SET key = value are"),
+        ({"a": '{ sql = "RESTORE TABLE t TO VERSION AS OF {init[1]}", before = ["CACHE TABLE t"] }'}, "transactions.a: 'RESTORE TABLE t TO VERSION AS OF {init[1]}' beside CACHE TABLE, which it does not fill anew, is not modelled"),
         ({"a": '{ sql = "DELETE FROM t", before = ["CACHE TABLE u"] }'}, "transactions.a.before: no table 'u'"),
         ({"a": '{ sql = "DELETE FROM t", before = ["SET spark.sql.x = 1"] }'}, "transactions.a.before: 'spark.sql.x' is not modelled"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.sql.sources.partitionOverwriteMode" = "dynamik" } }'}, "known: static, dynamic"),

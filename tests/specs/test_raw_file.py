@@ -74,7 +74,7 @@ def test_raw_transactions(old, new, message):
         ("ALTER TABLE t DROP FEATURE deletionVectors", "ALTER TABLE … DROP is outside"),
         ("ALTER TABLE t CLUSTER BY (prat)", "no column 'prat'; did you mean 'part'?"),
         ("ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0)", "no column 'x'"),
-        ("COMMENT ON COLUMN t.id IS 'x'", "write ALTER TABLE table … or COMMENT ON TABLE"),
+        ("COMMENT ON COLUMN t.id IS 'x'", "write ALTER TABLE table …, COMMENT ON TABLE"),
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')", "'delta.isolationLevel' is not modelled"),
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'yes')", "known: false, true"),
     ],

@@ -91,8 +91,12 @@ def _rows(draw: DrawFn) -> str:
 
 
 @st.composite
-def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True) -> str:
-    """One SQL statement on ``t``, of every kind that the model knows."""
+def transactions(
+    draw: DrawFn, *, partitioned: bool = True, readers: bool = True, tracked: bool = False
+) -> str:
+    """One SQL statement on ``t``, of every kind that the model knows; with ``tracked`` none whose
+    reads Delta does not record.
+    """
     where = f" WHERE {draw(predicates())}" if draw(st.booleans()) else ""
     part = draw(st.integers(0, 1))
     items = draw(
@@ -131,19 +135,13 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         case "delete":
             return f"DELETE FROM t{where}"
         case "update":
-            sets = draw(
-                st.sampled_from(
-                    [
-                        "x = id + 1",
-                        f"part = {part}",
-                        f"id = id + 1, x = {part}",
-                        f"x = (SELECT max(id) FROM t WHERE part = {part})",
-                    ]
-                )
-            )
+            values = ["x = id + 1", f"part = {part}", f"id = id + 1, x = {part}"]
+            if not tracked:
+                values.append(f"x = (SELECT max(id) FROM t WHERE part = {part})")
+            sets = draw(st.sampled_from(values))
             return f"UPDATE t SET {sets}{where}"
         case "merge":
-            return draw(_merges(row[1:-1].split(", ")))
+            return draw(_merges(row[1:-1].split(", "), tracked=tracked))
         case "overwrite":
             return f"INSERT OVERWRITE t {select}"
         case "subquery":
@@ -171,11 +169,12 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
 
 @st.composite
 def _subqueries(draw: DrawFn, part: int, where: str) -> str:
-    inner = draw(predicates(depth=1))
+    inner = draw(predicates(depth=0))
     join = f" AND {where[7:]}" if where else ""
     return draw(
         st.sampled_from(
             [
+                f"INSERT INTO t SELECT max(id), part, count(*) FROM t WHERE {inner} GROUP BY part",
                 f"INSERT INTO t SELECT (SELECT max(id) FROM t WHERE {inner}), {part}, 1",
                 f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE {inner}) = 0",
                 f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 3)",
@@ -196,21 +195,19 @@ def _subqueries(draw: DrawFn, part: int, where: str) -> str:
 
 
 @st.composite
-def _merges(draw: DrawFn, values: Sequence[str]) -> str:
+def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
     x = "1" if values[2] == "NULL" else values[2]
     source = f"(SELECT {values[0]} AS id, {values[1]} AS part, {x} AS x) AS s"
     on = draw(st.sampled_from(["t.id = s.id", "t.id = s.id AND t.part = 0", "t.part = s.part"]))
     guard = draw(st.sampled_from(["", " AND t.x > 0", " AND s.x > 0"]))
-    matched = draw(
-        st.sampled_from(
-            [
-                "",
-                f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
-                f" WHEN MATCHED{guard} THEN DELETE",
-                " WHEN MATCHED THEN UPDATE SET x = (SELECT sum(x) FROM t WHERE part = 1)",
-            ]
-        )
-    )
+    clauses = [
+        "",
+        f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
+        f" WHEN MATCHED{guard} THEN DELETE",
+    ]
+    if not tracked:
+        clauses.append(" WHEN MATCHED THEN UPDATE SET x = (SELECT sum(x) FROM t WHERE part = 1)")
+    matched = draw(st.sampled_from(clauses))
     insert = " WHEN NOT MATCHED THEN INSERT *" if not matched or draw(st.booleans()) else ""
     lone = matched.endswith("MATCHED THEN DELETE")
     rest = draw(
@@ -238,13 +235,18 @@ def schedules(draw: DrawFn, names: Sequence[str]) -> Schedule:
 
 @st.composite
 def litmus_tests(
-    draw: DrawFn, *, least: int = 2, most: int = 3, partitioned: bool | None = None
+    draw: DrawFn,
+    *,
+    least: int = 2,
+    most: int = 3,
+    partitioned: bool | None = None,
+    tracked: bool = False,
 ) -> Litmus:
     """A litmus test without expectations: a table with rows, transactions, a schedule."""
     schema = draw(tables(partitioned=partitioned))
     schemas = {"t": schema}
     inits = draw(st.lists(_rows(), min_size=1, max_size=3))
-    statements = transactions(partitioned=bool(schema.partitioned_by))
+    statements = transactions(partitioned=bool(schema.partitioned_by), tracked=tracked)
     texts = draw(st.lists(statements, min_size=least, max_size=most))
     named: dict[str, Statement] = {}
     for k, sql in enumerate(texts, 1):

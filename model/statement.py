@@ -13,7 +13,7 @@ from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
-    from isolitmus.model.expression import Expr
+    from isolitmus.model.expression import ColumnRef, Expr
 
 __all__ = [
     "Branch",
@@ -46,9 +46,10 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates. With
-    ``version`` from the table as that init statement (from 1) has left it: ``VERSION AS OF {init[1]}``;
-    with ``alias`` by another path to its files, ``delta.`{alias}` ``.
+    """``SELECT items FROM table WHERE where [GROUP BY keys]``; ``grouped`` where the items are keys and
+    aggregates. With ``version`` from the table as that init statement (from 1) has left it:
+    ``VERSION AS OF {init[1]}``; with ``alias`` by another path to its files,
+    ``delta.`{alias}` ``.
     """
 
     table: str
@@ -56,6 +57,7 @@ class Select:
     where: Expr | None
     grouped: bool
     version: int | None = None
+    keys: tuple[ColumnRef, ...] = ()
     alias: bool = False
 
     @property

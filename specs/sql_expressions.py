@@ -94,8 +94,9 @@ class Scope:
         if node.args.get("db") or node.args.get("catalog"):
             self.place.refuse(node, f"column '{node.sql()}' is qualified too far; use table.column")
         name, qualifier = node.name, node.table
+        shown = f"{qualifier}.{name}" if qualifier and self.outer else name
         every = [
-            ex.ColumnRef(s, i, name, column.type)
+            ex.ColumnRef(s, i, shown, column.type)
             for s, side in enumerate(self.sides)
             if side is not None and (not qualifier or side.name.lower() == qualifier.lower())
             for i, column in enumerate(side.columns)
@@ -123,19 +124,25 @@ def only(place: Place, node: exp.Expr, *handled: str) -> None:
 
 
 def read_expression(
-    scope: Scope, node: exp.Expr, context: Context = "row", null: Type = "INT"
+    scope: Scope,
+    node: exp.Expr,
+    context: Context = "row",
+    null: Type = "INT",
+    keys: tuple[ex.ColumnRef, ...] = (),
 ) -> ex.Expr:
-    """The expression of a row, of a group (aggregates allowed) or of nothing (constants only).
+    """The expression of a row, of a group (aggregates and its ``keys`` allowed) or of nothing
+    (constants only).
 
     ``null`` is the type that a bare NULL takes here. SqlError with the place for all else.
     """
-    return _Reader(scope, context).read(node, null)
+    return _Reader(scope, context, keys).read(node, null)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     scope: Scope
     context: Context
+    keys: tuple[ex.ColumnRef, ...] = ()
 
     def read(self, node: exp.Expr, null: Type = "INT") -> ex.Expr:
         place = self.scope.place
@@ -160,9 +167,12 @@ class _Reader:
             case exp.Column():
                 if self.context == "constant":
                     place.refuse(node, f"column '{node.sql()}' stands where only constants can")
-                if self.context == "aggregate":
+                column = self.scope.resolve(node)
+                if self.context == "aggregate" and not any(
+                    column.index == key.index for key in self.keys
+                ):
                     place.refuse(node, f"column '{node.sql()}' stands outside an aggregate")
-                return self.scope.resolve(node)
+                return column
             case exp.Neg():
                 operand = self._integer(node.this)
                 return ex.Negate(operand, operand.type)

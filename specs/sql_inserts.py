@@ -38,6 +38,9 @@ class InsertReader(QueryReader):
         order = self.columns(schema, names, open_) if names else open_
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
+        keyed = any(isinstance(branch, st.Select) and branch.keys for branch in query)
+        if keyed and schema.rows_per_file not in (None, 1):
+            self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
         placed = tuple(self.placed(node, schema, order, fixed, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
         overwrite = bool(node.args.get("overwrite"))

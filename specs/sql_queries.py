@@ -141,33 +141,39 @@ class QueryReader:
         )
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> st.Branch:
-        only(self.place, node, "expressions", "from_", "where")
+        only(self.place, node, "expressions", "from_", "where", "group")
         source = node.args.get("from_")
         if source is None:
+            if node.args.get("group"):
+                self.place.refuse(node, f"GROUP BY without FROM {OUTSIDE}")
             scope = Scope(self.place, (), self.subquery)
             where = self.where(scope, node.args.get("where"))
             return st.Values((self.constants(node.expressions, types, scope),), where)
         schema, side = self.source(source.this)
         version = self.version(source.this)
         scope = Scope(self.place, (side,), self.subquery)
-        grouped = any(map(_aggregates, node.expressions))
+        keys = self.keys(scope, node.args.get("group"))
+        grouped = bool(keys) or any(map(_aggregates, node.expressions))
         items: list[ex.Expr] = []
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Star):
+            if isinstance(inner, exp.Star) and not keys:
                 only(self.place, inner)
                 items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns)]
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
-            items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
+            context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
+            items.append(read_expression(scope, inner, context, null, keys))
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
+        self.evaluated(schema, where, node.args.get("where"))
         return st.Select(
             schema.name,
             tuple(items),
             where,
             grouped,
             version,
+            keys,
             alias=bool(source.this.args.get("db")),
         )
 
@@ -185,6 +191,16 @@ class QueryReader:
         schema = self.schemas[name]
         return schema, Side(node.alias or schema.name, schema.columns)
 
+    def keys(self, scope: Scope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
+        """The columns of a GROUP BY."""
+        if node is None:
+            return ()
+        only(self.place, node, "expressions")
+        for key in node.expressions:
+            if not isinstance(key, exp.Column):
+                self.place.refuse(key, f"GROUP BY anything but columns {OUTSIDE}")
+        return tuple(map(scope.resolve, node.expressions))
+
     def version(self, node: exp.Table) -> int | None:
         """The init statement whose version of the table is read, if it is not the snapshot's."""
         if node.args.get("version") is None:
@@ -201,6 +217,21 @@ class QueryReader:
         unknown = None if where is None else query_surprise(where)
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+
+    def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Refuse a condition on partition columns with an aggregate that Delta may answer from
+        metadata: it then counts as TRUE in the check of conflicts (widenNonDeterministicPredicates).
+        """
+        parts = schema.partition_indexes
+        for condition in ex.conjuncts(where) if parts else ():
+            if all(column.index in parts for column in columns(condition)) and any(
+                subquery.grouped for subquery in ex.subqueries(condition)
+            ):
+                self.place.refuse(
+                    node,
+                    f"'{condition}' names partition columns only: whether Delta evaluates such an"
+                    " aggregate when it checks for conflicts is not modelled",
+                )
 
     def subquery(
         self, around: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Expr

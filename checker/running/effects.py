@@ -117,7 +117,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         where = _in_partitions(schema, adds) if dynamic else statement.where
         gone = removal(snapshot, schema, where)
         if not dynamic and not all(gone.read.matches(row.values) for row in new):
-            raise ex.EvaluationError("DeltaAnalysisException", f"a row is not in {where}")
+            raise ex.EvaluationError("DeltaInvariantViolationException", f"not {where}")
         dead = (RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
         reads, writes = (gone.read, *reads), (*dead, *writes)
         adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))

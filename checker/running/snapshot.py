@@ -224,8 +224,16 @@ def _rows(
             return ()
         return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in items)
     left = [(row,) for row in around if where is None or ex.evaluate(where, (row,)) is True]
-    if branch.grouped:
+    if branch.grouped and not branch.keys:
         return (tuple(ex.evaluate(item, (), left) for item in items[0]),)
+    if branch.grouped:
+        groups: dict[Row, list[tuple[Row, ...]]] = {}
+        for rows in left:
+            groups.setdefault(tuple(ex.evaluate(k, rows) for k in branch.keys), []).append(rows)
+        return tuple(
+            tuple(ex.evaluate(item, groups[key][0], groups[key]) for item in items[0])
+            for key in sort_rows(groups)
+        )
     return tuple(tuple(ex.evaluate(item, rows) for item in items[0]) for rows in left)
 
 
@@ -237,7 +245,9 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
     """What a subquery's condition says of its own table alone, as of a table that stands alone."""
 
     def alone(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
-        return replace(part, side=0)
+        if isinstance(part, ex.Subquery):
+            return part
+        return replace(part, side=0, name=part.name.rpartition(".")[2])
 
     own = [
         ex.mapped(c, alone)

@@ -239,6 +239,8 @@ class _Outliner:
 
     def copied(self, branch: st.Select, look: Look, statement: Statement) -> tuple[Insertion, ...]:
         """The rows that a SELECT puts in: one aggregate, or one for each row read."""
+        if branch.keys:
+            self.refuse(statement, "has GROUP BY")
         chosen = [branch.items[i] for i in self.schema.partition_indexes]
         source = look.whole | look.partly
         if branch.grouped:

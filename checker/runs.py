@@ -244,7 +244,7 @@ def _unmet(expect: Expectation, judged: Judged) -> list[str]:
             found.append(f"{name}: expected {' or '.join(options)}, got {outcome}")
     for name, wanted in expect.error_class.items():
         got = seen.transactions[name].error_class
-        if got is not None and got != wanted:
+        if got is not None and got != wanted and not got.startswith(f"{wanted}."):
             found.append(f"{name}: expected error class {wanted}, got {got}")
     for name, entry in expect.log.items():
         transaction = seen.transactions[name]

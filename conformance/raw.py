@@ -82,7 +82,11 @@ def raw_body(
     """
 
     def run() -> None:
+        from pyspark.sql import SparkSession
+
         spark.conf.set("spark.databricks.delta.history.metricsEnabled", "false")  # none to report
+        classes = SparkSession._get_j_spark_session_class(session.jvm)  # noqa: SLF001
+        classes.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - as spark.sql does
         transaction = session.delta_log(path).startTransaction()
         for look in statement.reads:
             _read(look, transaction, schema, path, session, spark)
@@ -103,8 +107,9 @@ def _read(  # noqa: PLR0917
 ) -> None:
     match look:
         case rw.Filter(sql=sql):
-            parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001
-            transaction.filterFiles(session.sequence([parser.parseExpression(sql)]), False)
+            rows = spark.read.format("delta").load(str(path)).where(sql)
+            condition = rows._jdf.queryExecution().analyzed().condition()  # noqa: SLF001
+            transaction.filterFiles(session.sequence(_conjuncts(condition)), False)
         case rw.WholeTable():
             transaction.readWholeTable()
         case rw.Application(app):
@@ -121,6 +126,13 @@ def _read(  # noqa: PLR0917
                 spark.sql(sql)._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
             finally:
                 active.clearActive()
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    """The parts of a conjunction, as a command gives them to Delta."""
+    if condition.getClass().getSimpleName() != "And":
+        return [condition]
+    return _conjuncts(condition.left()) + _conjuncts(condition.right())
 
 
 def _written(statement: rw.Raw, transaction: Any, schema: Schema) -> Iterable[dict[str, Any]]:

@@ -65,7 +65,6 @@ class AddConstraint:
     name: str
     text: str
     condition: Expr
-    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,8 @@ class Metadata:
     """The metadata of a table (actions.scala, Metadata).
 
     ``id`` is who made it: a table that is replaced gets another one. ``comments`` are those of
-    columns, by name; together with ``columns`` they are what Delta calls the schema string.
+    columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
+    has lost the isolation level that the protocol says, and is Serializable.
     """
 
     columns: tuple[Column, ...] = ()
@@ -121,6 +122,7 @@ class Metadata:
     name: str | None = None
     description: str | None = None
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
+    levelled: bool = True
 
     @property
     def mapped(self) -> bool:
@@ -204,6 +206,8 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
         if getattr(read, what) != getattr(winner, what):
             return f"changed the {_WORDS.get(what, what)}"
     before, after = read.configuration, winner.configuration
+    if read.levelled != winner.levelled:
+        return "took the isolation level away"
     gone = sorted(before.keys() - after.keys())
     if gone:
         return f"took the property {gone[0]} away"

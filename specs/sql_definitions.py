@@ -154,7 +154,7 @@ class DefinitionReader(QueryReader):
         _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
         condition = self.where(self.scope(side), tree.args.get("where"))
         assert condition is not None
-        return df.AddConstraint(name.lower(), body.strip(), condition, schema.columns)
+        return df.AddConstraint(name.lower(), body.strip(), condition)
 
     def added(self, schema: Schema, body: str) -> df.AddColumns:
         if body.startswith("(") and body.endswith(")"):

@@ -215,7 +215,10 @@ def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
         if broken is not None:
             raise ex.EvaluationError("DeltaInvariantViolationException", f"CHECK {broken}")
         header = snapshot.header(footprint.schema.name)
-        effect = replace(effect, footprint=replace(footprint, header=header))
+        footprint = replace(footprint, header=header)
+        if not header.metadata.levelled:
+            footprint = replace(footprint, marks=replace(footprint.marks, default_level=True))
+        effect = replace(effect, footprint=footprint)
     return replace(effect, reads=tuple(_widened(snapshot, read) for read in effect.reads))
 
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckExecutor"]
 
+Checks = dict[tuple[str, str], str]
+"""For each constraint, by table and name, a query that fails if a row breaks it."""
+
 
 @cache
 def _duck() -> duckdb.DuckDBPyConnection:
@@ -54,8 +57,10 @@ class DuckExecutor:
             if select.version is not None
         }
         self._init: list[str] = []
+        self._checks: list[Checks] = [{}]
         for number, statement in enumerate(litmus.init, 1):
             self._init += _translate(statement, tables)
+            self._checks.append(self._constrained(self._checks[-1], statement))
             self._init += [
                 f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
                 for at in sorted(kept)
@@ -76,6 +81,7 @@ class DuckExecutor:
         for sql in self._init:
             run(sql)
         reached: dict[str, int] = {}
+        checks = self._checks[-1]
         for name in order:
             app = self._litmus.client(name).app
             if app is not None and reached.get(app[0], -1) >= app[1]:
@@ -85,10 +91,12 @@ class DuckExecutor:
             try:
                 for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
+                checks = self._constrained(checks, self._litmus.transactions[name])
+                for sql in checks.values():
+                    run(sql)
             except (
                 TooManyRows,
                 duckdb.BinderException,
-                duckdb.ConstraintException,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -98,6 +106,21 @@ class DuckExecutor:
             name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())
             for name in self._litmus.tables
         }
+
+    def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
+        """The checks that hold once a statement is through."""
+        match statement:
+            case df.Definition(target=target, change=df.AddConstraint(name=name, text=text)):
+                condition = _sql(sqlglot.parse_one(text, read="databricks"))
+                sql = f"SELECT error('a row outside') FROM \"{target}\" WHERE ({condition}) IS NOT TRUE"
+                return {**checks, (target, name): sql}
+            case df.Definition(target=target, change=df.DropConstraint(name=name)):
+                return {at: sql for at, sql in checks.items() if at != (target, name)}
+            case df.Restore(target=target, version=version):
+                others = {at: sql for at, sql in checks.items() if at[0] != target}
+                then = self._checks[version]
+                return others | {at: sql for at, sql in then.items() if at[0] == target}
+        return checks
 
     def _bound(self, name: str) -> list[str]:
         """The statement of a transaction whose client reads first, now."""
@@ -155,24 +178,11 @@ def _translate(
 
 
 def _definition(statement: df.Definition) -> list[str]:
-    """What a definition means to later statements: its columns, or a check of every row."""
-    table = f'"{statement.target}"'
+    """The columns that a definition adds: what else it does no later statement sees in its rows."""
     match statement.change:
         case df.AddColumns(columns):
+            table = f'"{statement.target}"'
             return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
-        case df.AddConstraint(text=text, columns=columns):
-            check = _sql(sqlglot.parse_one(text, read="databricks"))
-            declared = ", ".join(f'"{c.name}" {c.type}' for c in columns)
-            return [
-                f"CREATE OR REPLACE TEMP TABLE checked AS SELECT * FROM {table}",
-                f"CREATE OR REPLACE TABLE {table} ({declared}, CHECK (({check}) IS TRUE))",
-                f"INSERT INTO {table} SELECT * FROM checked",
-            ]
-        case df.DropConstraint():
-            return [
-                f"CREATE OR REPLACE TEMP TABLE checked AS SELECT * FROM {table}",
-                f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM checked",
-            ]
     return []
 
 

@@ -229,6 +229,8 @@ class _Builder:
             return ""
         folder, _, name = min(paths).rpartition("/")
         writer = name.rpartition("-")[0]
+        if not writer:  # a raw transaction's, called as its author likes
+            return f"the file {name} of {footprint.schema.name}"
         whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
         place = f"partition {folder} of " if folder else ""
         return f"a file in {place}{footprint.schema.name} {whose}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["file_of", "raw_effect"]
 
+LEVEL = "delta.isolationLevel"
+
 
 def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     """The effect of a raw transaction on a snapshot: it reads and writes no row."""
@@ -50,8 +52,10 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     if statement.protocol is not None:
         features = (header.features | statement.protocol.features) - statement.protocol.without
     metadata = statement.metadata or (rw.MetadataChange() if statement.large else None)
+    written = None if metadata is None else _changed(header.metadata, metadata)
     marks = Marks(
-        metadata=None if metadata is None else _changed(header.metadata, metadata),
+        metadata=written,
+        default_level=not (written or header.metadata).levelled,
         features=features,
         domains=frozenset(statement.domains),
         apps=dict([statement.app] if statement.app else []),
@@ -106,6 +110,7 @@ def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:
     kept = {k: v for k, v in metadata.configuration.items() if k not in change.unset}
     return replace(
         metadata,
+        levelled=metadata.levelled and LEVEL not in change.unset,
         configuration={**kept, **change.configuration},
         id=metadata.id if change.id is None else change.id,
         name=metadata.name if change.name is None else change.name,

@@ -40,8 +40,8 @@ __all__ = ["LOG_ORDER", "ONCE", "SOME_ORDER", "Kernel"]
 ONCE = read('"Each file removed once" empty unseen & removes-meets-removes as once', "sweep: once")
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
-MOST_EFFECTS = 400_000
-"""After a shard with so many effects known all is forgotten: memory is bounded, counts stay."""
+MOST_STATES = 200_000
+"""After a shard with so many states known, about half a gigabyte, all is forgotten; counts stay."""
 IDLE, FAILS = -1, -2
 """Instead of a commit: the statement changes no file and the scope skips that; it fails."""
 
@@ -81,13 +81,11 @@ class Kernel:
         self.protocols = tuple(protocols)
         asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
-        specs, self.once = (*protocols, ONCE), 1 << len(protocols)
+        self.once = 1 << len(protocols)
         together = (1 << len(protocols)) - 1
-        groups = [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
-        self.views = [
-            _View(group, Judge(self.layout, specs, self.levels, group, self.once))
-            for group in groups
-        ]
+        self.groups = (
+            [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
+        )
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
         self._init = -1
@@ -95,7 +93,7 @@ class Kernel:
 
     def count(self, shard: Shard) -> Tallies:
         """The counts of one shard."""
-        if shard.init != self._init or len(self.space.done) > MOST_EFFECTS:
+        if shard.init != self._init or len(self.space.databases) > MOST_STATES:
             self._begin(shard.init)
         self.shard = shard
         self.choices: list[tuple[int, int]] = []
@@ -120,7 +118,12 @@ class Kernel:
     def _begin(self, init: int) -> None:
         self._init = init
         self.space = Space(self.scope, self.scope.inits[init])
-        self.pairs = Pairs(self.space, self.layout, (*self.protocols, ONCE))
+        specs = (*self.protocols, ONCE)
+        self.views = [
+            _View(group, Judge(self.layout, specs, self.levels, group, self.once))
+            for group in self.groups
+        ]
+        self.pairs = Pairs(self.space, self.layout, specs)
         self.orders = Orders(self.space)
         self.options: dict[tuple[int, int], list[int]] = {}
         self._idle.clear()

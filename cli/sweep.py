@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.counting.tally import count as count_candidates
 from isolitmus.checker.counting.work import cores as available
 from isolitmus.checker.sweep import planned
 from isolitmus.checker.sweep import sweep as count_all
@@ -46,12 +47,13 @@ def sweep(
     swept: list[Sweep] = []
     with _spark(master, out) if spark else _cores(cores) as count:
         for n in asked:
+            whole = f"{count_candidates(inside, n):,} candidates with {n} transactions"
             with progress(f"sweep {inside.name}") as tell:
                 done = count(
                     inside,
                     n,
                     limit=limit,
-                    progress=lambda k: tell(f"{n} transactions, {k:,} candidates"),  # noqa: B023
+                    progress=lambda k: tell(f"{k:,} of {whole}"),  # noqa: B023
                 )
             swept.append(done)
             if not as_json:

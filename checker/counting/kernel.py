@@ -38,8 +38,8 @@ __all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel"]
 
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
-MOST_EFFECTS = 400_000
-"""After a shard with so many effects known all is forgotten: memory is bounded, counts stay."""
+MOST_STATES = 200_000
+"""After a shard with so many states known, about half a gigabyte, all is forgotten; counts stay."""
 IDLE, FAILS = -1, -2
 """Instead of a commit: the statement changes no file and the scope skips that; it fails."""
 
@@ -80,10 +80,9 @@ class Kernel:
         asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
         together = (1 << len(protocols)) - 1
-        groups = [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
-        self.views = [
-            _View(group, Judge(self.layout, self.protocols, self.levels, group)) for group in groups
-        ]
+        self.groups = (
+            [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
+        )
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
         self._init = -1
@@ -91,7 +90,7 @@ class Kernel:
 
     def count(self, shard: Shard) -> Tallies:
         """The counts of one shard."""
-        if shard.init != self._init or len(self.space.done) > MOST_EFFECTS:
+        if shard.init != self._init or len(self.space.databases) > MOST_STATES:
             self._begin(shard.init)
         self.shard = shard
         self.choices: list[tuple[int, int]] = []
@@ -116,6 +115,10 @@ class Kernel:
     def _begin(self, init: int) -> None:
         self._init = init
         self.space = Space(self.scope, self.scope.inits[init])
+        self.views = [
+            _View(group, Judge(self.layout, self.protocols, self.levels, group))
+            for group in self.groups
+        ]
         self.pairs = Pairs(self.space, self.layout, self.protocols)
         self.orders = Orders(self.space)
         self.options: dict[tuple[int, int], list[int]] = {}

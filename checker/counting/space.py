@@ -95,7 +95,7 @@ class Space:
             )
             for table in database.values()
         )
-        number = self._states.setdefault(key, len(self._states))
+        number = _number(self._states, key)
         if number == len(self.databases):
             self.databases.append(database)
         return number
@@ -137,7 +137,7 @@ class Space:
 
     def _number(self, made: Effect, state: int, k: int, position: int) -> int:
         key = (k, position, *_contents(made))
-        number = self._effects.setdefault(key, len(self._effects))
+        number = _number(self._effects, key)
         if number == len(self.done):
             self.done.append(self._done(made, state, position))
         return number
@@ -165,7 +165,7 @@ class Space:
                 paths.append(part)
             else:
                 kept.append(part)
-        footing = self._footings.setdefault(tuple(kept), len(self._footings))
+        footing = _number(self._footings, tuple(kept))
         return Done(made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths))
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
@@ -173,6 +173,14 @@ class Space:
             for file in table.files:
                 for row in file.rows:
                     yield (name, row.id), row.writer
+
+
+def _number(numbers: dict[Hashable, int], key: Hashable) -> int:
+    """The number of a thing by its contents, a new one if it has none."""
+    try:
+        return numbers.setdefault(key, len(numbers))
+    except TypeError:  # something in it cannot be a key, but says what it is
+        return numbers.setdefault(repr(key), len(numbers))
 
 
 def _contents(made: Effect) -> Iterator[Hashable]:

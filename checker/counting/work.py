@@ -62,7 +62,8 @@ def counted(work: Work, wanted: Iterable[int], processes: int) -> Iterator[tuple
         running: set[Future[tuple[int, Tallies]]] = set()
         while True:
             for index in islice(waiting, 2 * processes - len(running)):
-                running.add(pool.submit(_count, index))
+                with _unheard():
+                    running.add(pool.submit(_count, index))
             if not running:
                 return
             try:
@@ -88,6 +89,19 @@ def _pool(work: Work, processes: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """A Ctrl-C waits until the block ends; processes that start in it never hear one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Here:

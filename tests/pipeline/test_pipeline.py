@@ -46,6 +46,16 @@ def test_what_spark_needs_and_is_not_there_is_said(monkeypatch):
         open_for_sweeps("yarn").__enter__()
 
 
+def test_without_spark_the_command_ends_with_status_4(call, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", "")
+    status, out, err = call("sweep", "two-partitions", "--transactions", "2", "--spark")
+    assert (status, out) == (4, "")
+    assert err.startswith(
+        "isolitmus: PySpark with Delta needs Java 17 or 21, and this machine has no"
+    )
+
+
 def command(*words):
     return subprocess.run([ISOLITMUS, "sweep", *words], capture_output=True, text=True, check=False)
 

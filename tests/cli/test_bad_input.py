@@ -389,7 +389,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("DELETE FROM t WHERE part = 0", "DROP TABLE t", ":14, transaction a:1:12: a statement that begins 'DROP' is outside the SQL that isolitmus models\n"),
         # expectations
         ("[expect.delta-serializable]", "[expect.delta-serialisable]", ":18: [expect.delta-serialisable] is of no protocol; did you mean 'delta-serializable'?"),
-        ("[expect.delta-serializable]", "[expect]", ":19: [expect.outcome] is of no protocol; known: delta-serializable, "),
+        ("[expect.delta-serializable]", "[expect]", ":19: [expect.outcome] is of no protocol; known: databricks-serializable-middle, "),
         ("outcome =", "outcomes =", ":19: [expect.delta-serializable] has no key 'outcomes'; did you mean 'outcome'?"),
         ('{ a = "ConcurrentAppendException", b = ["committed"] }', "3", ":19: expect.delta-serializable.outcome is 3; a table is wanted"),
         ('b = ["committed"]', 'c = "committed"', ":19: [expect.delta-serializable.outcome] has no key 'c'; known: a, b, r"),

@@ -205,12 +205,12 @@ def _changed_metadata(change: rw.MetadataChange, transaction: Any) -> dict[str, 
 
 def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, Any]:
     protocol: dict[str, Any] = json.loads(transaction.protocol().json())["protocol"]
-    if not change.features and not change.without:
+    if not change.features:
         return protocol
     lists = ("readerFeatures", "writerFeatures")
     old = {feature for key in lists for feature in protocol.get(key, ())}
     features = (old or {"appendOnly", "invariants"}) | change.features
-    return _protocol(features - change.without)
+    return _protocol(features)
 
 
 def _protocol(features: Iterable[str]) -> dict[str, Any]:

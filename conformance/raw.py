@@ -32,31 +32,32 @@ DELTA = "org.apache.spark.sql.delta"
 
 
 def create(session: Session, path: Path, schema: Schema, level: str | None) -> None:
-    """Make an empty table at a path by one commit, with an isolation level if one is given."""
+    """Make an empty table at a path, with an isolation level if one is given."""
     header = Header.of(schema)
     fields = [
         {"name": c.name, "type": TYPES[c.type], "nullable": True, "metadata": {}}
         for c in schema.columns
     ]
-    configuration = dict(header.metadata.configuration)
-    if level is not None:
-        configuration["delta.isolationLevel"] = level
-    explicit = any(key.startswith(SUPPORTED) for key in schema.properties)
-    metadata = {
+    levelled = {} if level is None else {"delta.isolationLevel": level}
+    metadata: dict[str, Any] = {
         "id": path.name,
         "format": {"provider": "parquet", "options": {}},
         # compact, as Delta writes it: it compares texts
         "schemaString": json.dumps({"type": "struct", "fields": fields}, separators=(",", ":")),
         "partitionColumns": list(schema.partitioned_by),
-        "configuration": configuration,
+        "configuration": levelled,
         "createdTime": 0,
     }
-    protocol = (
-        _protocol(header.features) if explicit else {"minReaderVersion": 1, "minWriterVersion": 2}
-    )
-    actions: list[dict[str, Any]] = [{"protocol": protocol}, {"metaData": metadata}]
-    transaction = session.delta_log(path).startTransaction()
-    transaction.commit(_actions(session, actions), _operation(session, "ManualUpdate"))
+    explicit = any(key.startswith(SUPPORTED) for key in schema.properties)
+    old = {"minReaderVersion": 1, "minWriterVersion": 2}
+    protocol = _protocol(header.features) if explicit else old
+    commits: list[list[dict[str, Any]]] = [[{"protocol": protocol}, {"metaData": metadata}]]
+    if header.metadata.configuration:  # later: properties may bring a protocol of their own
+        configuration = {**levelled, **header.metadata.configuration}
+        commits.append([{"metaData": {**metadata, "configuration": configuration}}])
+    for actions in commits:
+        transaction = session.delta_log(path).startTransaction()
+        transaction.commit(_actions(session, actions), _operation(session, "ManualUpdate"))
 
 
 def fill(session: Session, path: Path, schema: Schema) -> None:
@@ -204,12 +205,12 @@ def _changed_metadata(change: rw.MetadataChange, transaction: Any) -> dict[str, 
 
 def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, Any]:
     protocol: dict[str, Any] = json.loads(transaction.protocol().json())["protocol"]
-    if not change.features and not change.without:
+    if not change.features:
         return protocol
     lists = ("readerFeatures", "writerFeatures")
     old = {feature for key in lists for feature in protocol.get(key, ())}
     features = (old or {"appendOnly", "invariants"}) | change.features
-    return _protocol(features - change.without)
+    return _protocol(features)
 
 
 def _protocol(features: Iterable[str]) -> dict[str, Any]:

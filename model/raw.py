@@ -116,10 +116,11 @@ class MetadataChange:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChange:
-    """The features that a Protocol action has more than the snapshot's, and those that it has not."""
+    """The features that a Protocol action has more than the snapshot's; Delta lets none go by a commit
+    of another kind than DROP FEATURE (ProtocolDowngradeException).
+    """
 
     features: frozenset[str] = frozenset()
-    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

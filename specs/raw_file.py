@@ -244,12 +244,12 @@ class RawReader(FileReader):
             return None
         given = self.get(table, where, "protocol", dict)
         where = f"{where}.protocol"
-        self.keys(given, where, ("features", "without"))
-        named = [self.strings(given, where, key) for key in ("features", "without")]
-        for feature in (*named[0], *named[1]):
+        self.keys(given, where, ("features",))
+        features = self.strings(given, where, "features")
+        for feature in features:
             if feature not in FEATURES:
                 self.refuse(f"{where}: '{feature}' is not modelled{near(feature, FEATURES)}")
-        return rw.ProtocolChange(*map(frozenset, named))
+        return rw.ProtocolChange(frozenset(features))
 
 
 def _said(table: Table) -> str:

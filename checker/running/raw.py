@@ -50,7 +50,7 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     operation = rw.OPERATIONS[statement.operation]
     features = None
     if statement.protocol is not None:
-        features = (header.features | statement.protocol.features) - statement.protocol.without
+        features = header.features | statement.protocol.features
     metadata = statement.metadata or (rw.MetadataChange() if statement.large else None)
     written = None if metadata is None else _changed(header.metadata, metadata)
     marks = Marks(

@@ -56,7 +56,6 @@ RAW = (
     "domain-same",
     "large-loser",
     "metadata-property",
-    "protocol-feature-goes",
 )
 """Of the raw transactions one for each kind of reason: the others say the same."""
 SHOWN = [name for name in litmus_tests() if name in RAW or not getattr(litmus(name), "raw", False)]

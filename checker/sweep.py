@@ -34,6 +34,8 @@ FEW = 100_000
 """So many candidates are counted before other processes would have started."""
 SAMPLE = 3.0
 """Seconds for which a part of a sweep is counted, to say how long all of it would take."""
+PACE = 5
+"""The most transactions of that part: one shard of more may take minutes."""
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 LEVELS = ("log-serializable", "write-serializable")
 
@@ -165,9 +167,12 @@ def planned(
 
 
 def _estimate(work: Work) -> float:
-    """How many seconds a sweep would take about on one core, from a part of it once that is warm."""
-    cut = shards(work.scope, work.n, LIMIT // 1000)
-    own = kernel(work)
+    """How many seconds a sweep would take about on one core, from a part of it once that is warm; of
+    one with many transactions, at the pace of some fewer.
+    """
+    few = work._replace(n=min(work.n, PACE))
+    cut = shards(few.scope, few.n, LIMIT // 1000)
+    own = kernel(few)
     warm, done = 0.0, 0
     start = monotonic()
     for index in range(len(cut) // 3, len(cut)):
@@ -179,7 +184,7 @@ def _estimate(work: Work) -> float:
         done += 1
         if passed > SAMPLE:
             break
-    return (monotonic() - start - warm) * len(cut) / max(done, 1)
+    return (monotonic() - start - warm) / max(done, 1) / cut.each * count(work.scope, work.n)
 
 
 def _duration(seconds: float) -> str:

@@ -29,6 +29,7 @@ class Results:
     def __init__(self, spark: Any, path: Path, work: Work) -> None:
         from delta.tables import DeltaTable
 
+        path = path.resolve()
         self._spark, self._path, self._n = spark, str(path), work.n
         about = _about(work)
         if not DeltaTable.isDeltaTable(spark, self._path):

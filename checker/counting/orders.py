@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ class Orders:
     def __init__(self, space: Space) -> None:
         self.space = space
         self._bags: dict[tuple[Writer, ...], frozenset[int]] = {}
+        self._anyhow: dict[tuple[Writer, ...], frozenset[int]] = {(): frozenset((0,))}
         self._ends: dict[tuple[Writer, ...], int | None] = {(): 0}
 
     def end(self, order: tuple[Writer, ...]) -> int | None:
@@ -41,9 +41,20 @@ class Orders:
         """The tables, as bags, that some order of the writers gives."""
         known = self._bags.get(writers)
         if known is None:
-            ends = {self.end(order) for order in permutations(writers)}
-            known = frozenset(self.space.bag(end) for end in ends if end is not None)
+            known = frozenset(self.space.bag(end) for end in self._any(writers))
             self._bags[writers] = known
+        return known
+
+    def _any(self, writers: tuple[Writer, ...]) -> frozenset[int]:
+        """The states that some order of the writers leads to: whoever comes last, after the others."""
+        known = self._anyhow.get(writers)
+        if known is None:
+            ends = (
+                self._step(state, *last)
+                for i, last in enumerate(writers)
+                for state in self._any(writers[:i] + writers[i + 1 :])
+            )
+            known = self._anyhow[writers] = frozenset(end for end in ends if end is not None)
         return known
 
     def gives(self, writers: tuple[Writer, ...], state: int) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Abort", "Portrait", "Promise", "Share", "portray"]
 
 UNIVERSE = "table"
-SCOPES = ("two-partitions",)
+SCOPES = ("two-partitions", "writers-partitioned", "writers-unpartitioned")
 """The scopes in which the shares are counted."""
 SECONDS = 60.0
 """After so long a single search is unknown."""

@@ -13,6 +13,7 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution, observe
 from isolitmus.checker.running.serial import Disagreement, Serial, explain_serially
 from isolitmus.checker.runs import run
+from isolitmus.checker.telling.refusals import refusals
 from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.catalogue import level, levels, protocol, relatives
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.checker.searching.universe import Candidate
+    from isolitmus.model.execution import Execution
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict
 
 __all__ = ["recheck_candidate", "recheck_history"]
 
@@ -39,7 +42,7 @@ def recheck_candidate(
     execution = execute(litmus, a)
     aborted = [event.name for event in execution.events if event.aborted]
     admitted = judge_execution(execution, a)
-    verdict = judge_execution(execution, b)
+    verdict = _verdict(litmus, execution, b)
     if aborted or not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
         raise Disagreement(_disagrees(litmus, a, b))
     serial = explain_serially(litmus, observe(litmus, execution, a.name))
@@ -48,6 +51,17 @@ def recheck_candidate(
     expected = _reread(_with_expectations(litmus, relatives(a.name, b.name)))
     assert isinstance(expected, Litmus)
     return expected, verdict, serial
+
+
+def _verdict(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
+    """What a spec says of an execution; a protocol also forbids what it aborts when it carries the
+    schedule out itself: what the other does not record, a no-op, it may check.
+    """
+    verdict = judge_execution(execution, spec)
+    if isinstance(verdict, Forbidden) or any(axiom.test != "empty" for axiom in spec.axioms):
+        return verdict
+    refused = refusals(execute(litmus, spec), spec)
+    return Forbidden(tuple(refused.values())) if refused else verdict
 
 
 def recheck_history(history: History, a: Spec, b: Spec) -> tuple[HistoryTest, Forbidden]:

@@ -40,3 +40,20 @@ def test_its_cost_has_a_smallest_example():
     plain = run(text, protocol(PLAIN))
     assert plain.verdict(spec("write-serializable"))
     assert len(plain.serial.orders) > 0
+
+
+# What would not be a repair: compactions that fail nobody (delta-io/delta 1305, 7331)
+
+
+@pytest.mark.slow
+def test_removals_without_data_change_may_not_be_ignored():
+    """A compaction moves what was read to another file, whose removal then tells nobody anything."""
+    ignoring, level = spec("delta-serializable-1305"), spec("log-serializable")
+    table = scope("table")
+    assert separate(ignoring, level, table).bound.startswith("up to 3 transactions")
+    answer = separate(ignoring, level, table, transactions=[4], unexplained=True)
+    assert answer.transactions == 4
+    assert not answer.serial.orders
+    kinds = sorted(type(s).__name__ for s in answer.litmus.transactions.values())
+    assert kinds == ["Delete", "Insert", "Insert", "Optimize"]
+    assert "Exception" in str(run(answer.litmus, protocol("delta-serializable")).run)

@@ -139,3 +139,20 @@ def test_a_spec_that_needs_what_runs_do_not_have_is_refused(table):
     mine = read('"Mine" acyclic co | wr ; [Meta] as order', "mine")
     with pytest.raises(IsolitmusError, match="mine needs co, which runs over tables do not have"):
         separate(mine, spec("serializable"), table)
+
+
+def test_the_level_inversion():
+    """What has no effect is not checked at Serializable, and may abort at WriteSerializable."""
+    stricter, weaker = spec("delta-serializable"), spec("delta-write-serializable")
+    assert separate(stricter, weaker, scope("table")).found is False
+    answer = separate(stricter, weaker, scope("no-ops"))
+    assert str(answer.litmus.schedule) == "delete1.start delete2 delete1.commit"
+    outcomes = {
+        p.name: run(answer.litmus, p).run.transactions["delete1"].outcome
+        for p in (stricter, weaker)
+    }
+    assert outcomes == {
+        "delta-serializable": "no-op",
+        "delta-write-serializable": "ConcurrentAppendException",
+    }
+    assert answer.violation.axiom == "ConcurrentAppendException"

@@ -8,15 +8,16 @@ import pytest
 from isolitmus.checker import run
 from isolitmus.checker.runs import Judged, compare
 from isolitmus.conformance import replay
+from isolitmus.conformance.tables import PROTOCOLS
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_tests, protocols
+from isolitmus.specs.catalogue import litmus_tests
 
 CASES = [
     (name, expected)
     for name in litmus_tests()
     if isinstance(litmus(name), Litmus)
-    for expected in protocols()
+    for expected in PROTOCOLS
     if expected in litmus(name).expect
 ]
 AT_ONCE = 3

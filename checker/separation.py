@@ -67,7 +67,9 @@ class Separation:
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
     ``examined`` counts what was looked at: candidates, if ``by`` enumeration; proposals, if by a
-    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table.
+    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table. With an
+    attempt at a proof that failed, what the search did not find is unknown, even where it was
+    ``searched`` up to its bound.
     """
 
     a: str
@@ -85,6 +87,7 @@ class Separation:
     forbidden: Forbidden | None = None
     serial: Serial | None = None
     proof: Proof | None = None
+    searched: bool = False
 
     @property
     def proved(self) -> bool:
@@ -97,16 +100,21 @@ class Separation:
         return None if self.forbidden is None else self.forbidden.violations[0]
 
     @property
+    def none(self) -> bool:
+        """Whether nothing is to be found up to the bound, or at all."""
+        return self.found is False or self.searched
+
+    @property
     def effort(self) -> str:
         """How much was looked at, in words."""
         many = f"{self.examined:,}"
         if self.by == "exhaustive":
             return f"{many} candidate{'' if self.examined == 1 else 's'} examined"
         if not self.examined:
-            nothing = "had nothing to propose" if self.found is False else "proposed nothing yet"
+            nothing = "had nothing to propose" if self.none else "proposed nothing yet"
             return f"the solver {nothing}"
         proposals = f"{many} proposal{'' if self.examined == 1 else 's'} of the solver"
-        return f"{proposals}, all refuted" if self.found is False else proposals
+        return f"{proposals}, all refuted" if self.none else proposals
 
     def to_json(self) -> dict[str, object]:
         """The answer as interface.md has it."""
@@ -274,8 +282,13 @@ def separate_unbounded(
         )
     inside = named_scope(TABLE) if universe is None else universe
     found = separate(a, b, inside, transactions=transactions, seconds=seconds, **search)
-    both = proof.seconds + found.seconds
-    return replace(found, found=found.found or None, seconds=both, proof=proof)
+    return replace(
+        found,
+        found=found.found or None,
+        searched=found.found is False,
+        seconds=proof.seconds + found.seconds,
+        proof=proof,
+    )
 
 
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:

@@ -151,7 +151,7 @@ def _print(answer: Separation) -> None:
         if answer.proved or answer.proof.question.every_version_read:
             return
     if answer.litmus is None or answer.forbidden is None:
-        verdict = "None" if answer.found is False else "Unknown"
+        verdict = "None" if answer.none else "Unknown"
         say(f"{verdict} {question}: {answer.bound}; {_effort(answer)}.")
         return
     say(f"{answer.transactions} transactions {question} ({answer.bound}; {_effort(answer)}).")

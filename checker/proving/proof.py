@@ -158,7 +158,7 @@ class _Obligation:
         counterexample: tuple[str, ...] = ()
         answer, took = self.refute_everywhere(seconds, QUICK)
         if answer != "unsat" and last:
-            found = self.refute_among_few()
+            found = self.refute_among_few(seconds)
             if found is not None:
                 answer, counterexample = "sat", found
             elif answer == "unknown":
@@ -172,7 +172,7 @@ class _Obligation:
         ``units``, if so much work is enough.
         """
         solver, tools, _ = self.denied(Everything(self.question.transactions))
-        solver.set("timeout", int(seconds * 1000))
+        solver.set("timeout", _milliseconds(seconds))
         solver.set("rlimit", units)
         answer = str(solver.check(*tools))
         if answer != "unsat":
@@ -185,15 +185,16 @@ class _Obligation:
                 took = fewer
         return answer, frozenset(map(str, took))
 
-    def refute_among_few(self) -> tuple[str, ...] | None:
-        """A counterexample with a few transactions, in words."""
+    def refute_among_few(self, seconds: float) -> tuple[str, ...] | None:
+        """A counterexample with a few transactions, in words; None if there is none, or no time."""
         most = self.question.transactions
+        end = monotonic() + seconds
         for transactions, rows, files in SMALL:
-            if most is not None and transactions > most:
+            if monotonic() > end or (most is not None and transactions > most):
                 break
             domain = Few(transactions, rows, files)
             solver, tools, theory = self.denied(domain)
-            solver.set("timeout", int(SECONDS * 1000))
+            solver.set("timeout", _milliseconds(seconds))
             if str(solver.check(*tools)) == "sat":
                 return _words(theory, domain, solver.model())
         return None
@@ -212,6 +213,11 @@ class _Obligation:
             solver.add(z3.Implies(assumed[-1], tool(theory)))
         solver.add(*theory.facts, *theory.formulas.facts, z3.Not(claim))
         return solver, assumed, theory
+
+
+def _milliseconds(seconds: float) -> int:
+    """As the solver has it; to it 0 is no limit."""
+    return max(1, int(seconds * 1000))
 
 
 def _of_tables(premise: Premise) -> Callable[[Theory], Term]:

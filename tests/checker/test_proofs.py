@@ -91,6 +91,12 @@ def test_three_transactions_can_violate_write_serializable():
     assert failed.counterexample[0].startswith("t1: version 1, reads version 0, Blind")
 
 
+def test_a_lemma_that_takes_too_long_is_unknown():
+    proof = prove(PROOFS["theorem-5"], seconds=0)
+    assert not proof.holds
+    assert (proof.failed[-1].lemma, proof.failed[-1].outcome) == ("log-order", "unknown")
+
+
 def test_no_argument_looks_at_single_reads():
     proof = prove(Question(spec("delta-serializable"), spec("causal")))
     assert not proof.holds

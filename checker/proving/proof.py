@@ -95,7 +95,7 @@ def prove(question: Question, *, without: Collection[str] = (), seconds: float =
     >>> proof.holds, [step.lemma for step in proof.steps]
     (True, ['row-order', 'first-committer-wins', 'no-aborted-read', 'snapshot'])
     >>> prove(question, without=["snapshot"]).failed[0].lemma
-    'first-committer-wins'
+    'snapshot'
     """
     start = monotonic()
     premises = tuple(p for p in question.premises if p.name not in without)

@@ -25,6 +25,7 @@ quick: lint
 
 bench: env
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/sweeps.py
 
 lint: env
 	$(BIN)/ruff check

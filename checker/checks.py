@@ -14,7 +14,7 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.separation import violation_json
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,10 @@ def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
         assumptions = history.assumptions()
     else:
         execution = execute(test)
-        verdicts = {spec.name: judge_execution(execution, spec) for spec in levels}
+        unread = Unknown("raw transactions have no rows")
+        verdicts = {
+            spec.name: unread if test.raw else judge_execution(execution, spec) for spec in levels
+        }
         transactions = len(execution.events)
         operations = sum(
             len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, execute, execution_frame, initial, observe
+from isolitmus.checker.running.clients import Clock
+from isolitmus.checker.running.execute import after, execute, execution_frame, observe, stages
 from isolitmus.checker.running.serial import Serial, explain_serially
 from isolitmus.checker.telling.draw import dependencies, mermaid
 from isolitmus.model.execution import Event, Execution
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "compare", "retrace", "run"]
 
+TOOK_EFFECT = ("committed", "no-op")
+"""The outcomes of transactions that ended well."""
+
 
 def run(litmus: Litmus, protocol: Spec) -> Judged:
     """Carry a litmus test out on the model, under a protocol.
@@ -50,20 +53,29 @@ def run(litmus: Litmus, protocol: Spec) -> Judged:
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
-    states = [initial(litmus.tables, litmus.init)]
+    inits = stages(litmus.tables, litmus.init)
+    clock, now = Clock(litmus, inits), 0
+    for step in litmus.schedule.steps:
+        clock.take(step, now)
+        seen = observed.transactions[step.transaction]
+        if step.ends:
+            now = max(now, *seen.commits, 0)
+            if seen.outcome in TOOK_EFFECT:
+                clock.ended(step.transaction)
+    states = [inits[-1]]
     events: list[Event] = []
     by_version = sorted(
         (t.version if t.version is not None else t.read_version or 0, t.version is None, name)
         for name, t in observed.transactions.items()
-        if t.outcome in ("committed", "no-op")
+        if t.outcome in TOOK_EFFECT
     )
     for _, _, name in by_version:
         seen = observed.transactions[name]
         read_version = seen.read_version or 0
         if read_version >= len(states):
             break
-        done = effect(litmus.transactions[name], states[read_version], name, litmus.tables)
-        event = Event(name, done, read_version, seen.version)
+        done = clock.effect(name, states, read_version)
+        event = Event(name, done, read_version, seen.version, session=litmus.client(name).session)
         events.append(event)
         if seen.version is not None and done.footprint is not None:
             states.append(after(states[-1], event))
@@ -80,10 +92,12 @@ class Judged:
     @cached_property
     def serial(self) -> Serial:
         """The serial explanation, from the rows that the run shows."""
-        return explain_serially(self.litmus, self.run)
+        return Serial((), ()) if self.litmus.raw else explain_serially(self.litmus, self.run)
 
     @cached_property
     def _retraced(self) -> tuple[Execution | None, str]:
+        if self.litmus.raw:
+            return None, "raw transactions have no rows"
         execution = retrace(self.litmus, self.run)
         for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
             for name, rows in theirs.items():
@@ -186,6 +200,10 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             a, b = getattr(ours, field), getattr(theirs, field)
             if a != b:
                 found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
+        if ours.error_class is not None and ours.error_class != theirs.error_class:
+            found.append(
+                f"{name}: error class predicted {ours.error_class}, observed {theirs.error_class}"
+            )
         found += _rows_differ(f"{name} read", ours.rows, theirs.rows, "predicted", "observed")
     if len(predicted.versions) != len(seen.versions):
         found.append(
@@ -226,7 +244,7 @@ def _unmet(expect: Expectation, judged: Judged) -> list[str]:
             found.append(f"{name}: expected {' or '.join(options)}, got {outcome}")
     for name, wanted in expect.error_class.items():
         got = seen.transactions[name].error_class
-        if got is not None and got != wanted:
+        if got is not None and got != wanted and not got.startswith(f"{wanted}."):
             found.append(f"{name}: expected error class {wanted}, got {got}")
     for name, entry in expect.log.items():
         transaction = seen.transactions[name]
@@ -263,7 +281,7 @@ def _unmet(expect: Expectation, judged: Judged) -> list[str]:
 
 def _meets(option: str, transaction: TransactionRun) -> bool:
     if option == "aborted":
-        return transaction.outcome not in ("committed", "no-op", "unknown") and not (
+        return transaction.outcome not in (*TOOK_EFFECT, "unknown") and not (
             transaction.outcome.startswith("error:")
         )
     return option in (transaction.outcome, transaction.exception)

@@ -40,14 +40,16 @@ NUMBERS = st.integers(0, 4)
 
 
 def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
-    """The table ``t``, by default partitioned or not, with one row a file or the default layout."""
+    """The table ``t``, by default partitioned or not, with one row a file or the default layout, with
+    deletion vectors or without.
+    """
     choices = [("part",), ()] if partitioned is None else [("part",) if partitioned else ()]
     return st.builds(
         Schema,
         st.just("t"),
         st.just(COLUMNS),
         st.sampled_from(choices),
-        st.just({}),
+        st.sampled_from([{}, {"delta.enableDeletionVectors": "true"}]),
         st.sampled_from([None, 1]),
     )
 
@@ -89,8 +91,12 @@ def _rows(draw: DrawFn) -> str:
 
 
 @st.composite
-def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True) -> str:
-    """One SQL statement on ``t``, of every kind that the model knows."""
+def transactions(
+    draw: DrawFn, *, partitioned: bool = True, readers: bool = True, tracked: bool = False
+) -> str:
+    """One SQL statement on ``t``, of every kind that the model knows; with ``tracked`` none whose
+    reads Delta does not record.
+    """
     where = f" WHERE {draw(predicates())}" if draw(st.booleans()) else ""
     part = draw(st.integers(0, 1))
     items = draw(
@@ -113,7 +119,11 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         "update",
         "merge",
         "overwrite",
+        "replace",
+        "subquery",
+        "partition",
         "optimize",
+        "truncate",
     ]
     match draw(st.sampled_from(kinds + ["read"] * readers)):
         case "insert":
@@ -125,38 +135,91 @@ def transactions(draw: DrawFn, *, partitioned: bool = True, readers: bool = True
         case "delete":
             return f"DELETE FROM t{where}"
         case "update":
-            sets = draw(
-                st.sampled_from(["x = id + 1", f"part = {part}", f"id = id + 1, x = {part}"])
-            )
+            values = ["x = id + 1", f"part = {part}", f"id = id + 1, x = {part}"]
+            if not tracked:
+                values.append(f"x = (SELECT max(id) FROM t WHERE part = {part})")
+            sets = draw(st.sampled_from(values))
             return f"UPDATE t SET {sets}{where}"
         case "merge":
-            return draw(_merges(row[1:-1].split(", ")))
+            return draw(_merges(row[1:-1].split(", "), tracked=tracked))
         case "overwrite":
             return f"INSERT OVERWRITE t {select}"
+        case "subquery":
+            return draw(_subqueries(part, where))
+        case "replace":
+            condition = draw(st.sampled_from([f"part = {part}", f"part = {part} AND id < 3"]))
+            chosen = draw(st.sampled_from([f"id, {part}, x", f"count(*), {part}, 1"]))
+            return f"INSERT INTO t REPLACE WHERE {condition} SELECT {chosen} FROM t{where}"
+        case "partition":
+            verb = draw(st.sampled_from(["OVERWRITE", "INTO"] if partitioned else ["INTO"]))
+            spec = f" PARTITION (part = {part})" if partitioned else " (id, x, part)"
+            return (
+                f"INSERT {verb} t{spec} SELECT id, x{'' if partitioned else ', part'} FROM t{where}"
+            )
         case "optimize":
             where = f" WHERE part = {part}" if partitioned and draw(st.booleans()) else ""
-            return f"OPTIMIZE t{where}"
+            if draw(st.booleans()):
+                return f"REORG TABLE t{where} APPLY (PURGE)"
+            return f"OPTIMIZE t{where}{draw(st.sampled_from(['', ' ZORDER BY (id)']))}"
+        case "truncate":
+            return "TRUNCATE TABLE t"
         case _:
             return select
 
 
 @st.composite
-def _merges(draw: DrawFn, values: Sequence[str]) -> str:
+def _subqueries(draw: DrawFn, part: int, where: str) -> str:
+    inner = draw(predicates(depth=0))
+    join = f" AND {where[7:]}" if where else ""
+    return draw(
+        st.sampled_from(
+            [
+                f"INSERT INTO t SELECT max(id), part, count(*) FROM t WHERE {inner} GROUP BY part",
+                f"INSERT INTO t SELECT (SELECT max(id) FROM t WHERE {inner}), {part}, 1",
+                f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE {inner}) = 0",
+                f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 3)",
+                f"INSERT INTO t SELECT * FROM t WHERE id IN (SELECT x FROM t WHERE {inner}){join}",
+                f"INSERT INTO t SELECT * FROM t WHERE id NOT IN (SELECT x FROM t WHERE {inner}){join}",
+                (
+                    f"INSERT INTO t SELECT id + 1, {part}, 2 FROM t WHERE"
+                    f" NOT EXISTS (SELECT 1 FROM t AS u WHERE u.id = t.id + 1){join}"
+                ),
+                (
+                    f"INSERT INTO t SELECT * FROM t WHERE EXISTS"
+                    f" (SELECT 1 FROM t AS u WHERE u.id = t.x AND u.part = {part}){join}"
+                ),
+                f"INSERT OVERWRITE t SELECT * FROM t WHERE x < (SELECT max(x) FROM t WHERE {inner})",
+            ]
+        )
+    )
+
+
+@st.composite
+def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
     x = "1" if values[2] == "NULL" else values[2]
     source = f"(SELECT {values[0]} AS id, {values[1]} AS part, {x} AS x) AS s"
     on = draw(st.sampled_from(["t.id = s.id", "t.id = s.id AND t.part = 0", "t.part = s.part"]))
     guard = draw(st.sampled_from(["", " AND t.x > 0", " AND s.x > 0"]))
-    matched = draw(
+    clauses = [
+        "",
+        f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
+        f" WHEN MATCHED{guard} THEN DELETE",
+    ]
+    if not tracked:
+        clauses.append(" WHEN MATCHED THEN UPDATE SET x = (SELECT sum(x) FROM t WHERE part = 1)")
+    matched = draw(st.sampled_from(clauses))
+    insert = " WHEN NOT MATCHED THEN INSERT *" if not matched or draw(st.booleans()) else ""
+    lone = matched.endswith("MATCHED THEN DELETE")
+    rest = draw(
         st.sampled_from(
             [
                 "",
-                f" WHEN MATCHED{guard} THEN UPDATE SET x = s.x",
-                f" WHEN MATCHED{guard} THEN DELETE",
+                "" if lone else " WHEN NOT MATCHED BY SOURCE AND t.x > 0 THEN DELETE",
+                "" if lone else " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = t.x + 1",
             ]
         )
     )
-    insert = " WHEN NOT MATCHED THEN INSERT *" if not matched or draw(st.booleans()) else ""
-    return f"MERGE INTO t USING {source} ON {on}{matched}{insert}"
+    return f"MERGE INTO t USING {source} ON {on}{matched}{insert}{rest}"
 
 
 @st.composite
@@ -172,13 +235,18 @@ def schedules(draw: DrawFn, names: Sequence[str]) -> Schedule:
 
 @st.composite
 def litmus_tests(
-    draw: DrawFn, *, least: int = 2, most: int = 3, partitioned: bool | None = None
+    draw: DrawFn,
+    *,
+    least: int = 2,
+    most: int = 3,
+    partitioned: bool | None = None,
+    tracked: bool = False,
 ) -> Litmus:
     """A litmus test without expectations: a table with rows, transactions, a schedule."""
     schema = draw(tables(partitioned=partitioned))
     schemas = {"t": schema}
     inits = draw(st.lists(_rows(), min_size=1, max_size=3))
-    statements = transactions(partitioned=bool(schema.partitioned_by))
+    statements = transactions(partitioned=bool(schema.partitioned_by), tracked=tracked)
     texts = draw(st.lists(statements, min_size=least, max_size=most))
     named: dict[str, Statement] = {}
     for k, sql in enumerate(texts, 1):

@@ -162,12 +162,37 @@ def sweep(
     limit: Annotated[
         int, typer.Option(metavar="N", help="The most candidates to sweep.")
     ] = 20_000_000,
+    cores: Annotated[
+        int | None, typer.Option(metavar="N", help="How many processes; default: one a core.")
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="With --spark: the folder of a Delta table for the counts; if some are there, go on.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Count every candidate of a scope: what each protocol admits, and what levels say of that."""
     from isolitmus.cli.sweep import sweep as command
 
-    raise typer.Exit(command(scope, transactions, limit, as_json=as_json))
+    raise typer.Exit(
+        command(
+            scope,
+            transactions,
+            limit,
+            cores=cores,
+            spark=spark,
+            master=master,
+            out=out,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command()

@@ -16,7 +16,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.values import show_row
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_files, protocols
+from isolitmus.specs.catalogue import litmus_files, protocols, relatives
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,8 +75,9 @@ def run(names: list[str], engines: str, wanted: str | None, *, as_json: bool) ->
 
 
 def _expected(test: Litmus) -> list[Spec]:
-    """The protocols that a test expects something of; all if it expects nothing."""
-    return [protocol(name) for name in protocols() if name in test.expect or not test.expect]
+    """The protocols that a test expects something of; open-source Delta's if it expects nothing."""
+    names = [name for name in protocols() if name in test.expect] or relatives()
+    return [protocol(name) for name in names]
 
 
 def _print(judged: Judged, why: Mapping[str, Violation], differences: list[str]) -> None:

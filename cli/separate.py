@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.separation import ABSTRACT, separate_unbounded
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.telling.draw import timeline
+from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.checker.telling.words import because, other_ways, serial_words
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
@@ -157,7 +157,10 @@ def _print(answer: Separation) -> None:
     say(f"{answer.transactions} transactions {question} ({answer.bound}; {_effort(answer)}).")
     say()
     if isinstance(answer.litmus, Litmus):
-        _print_tables(answer.litmus)
+        for line in run_lines(answer.litmus):
+            say(line)
+        say()
+        say(timeline(answer.litmus.schedule))
     else:
         _print_history(answer.litmus)
     say()
@@ -190,22 +193,6 @@ def _print_proof(answer: Separation, proof: Proof) -> None:
 
 def _effort(answer: Separation) -> str:
     return f"{answer.effort} in {answer.seconds:.1f} s"
-
-
-def _print_tables(litmus: Litmus) -> None:
-    for schema in litmus.tables.values():
-        partitioned = (
-            f", partitioned by {', '.join(schema.partitioned_by)}" if schema.partitioned_by else ""
-        )
-        say(f"{schema.name}({schema.ddl()}){partitioned}")
-    for statement in litmus.init:
-        say(f"  {statement.sql}")
-    say()
-    width = max(map(len, litmus.transactions))
-    for name, statement in litmus.transactions.items():
-        say(f"{name:<{width}}  {statement.sql}")
-    say()
-    say(timeline(litmus.schedule))
 
 
 def _print_history(test: HistoryTest) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.portrait import portray
 from isolitmus.checker.telling.draw import denotations, frame_lines, timeline
+from isolitmus.checker.telling.portrait_words import portrait_lines
 from isolitmus.checker.telling.sight import look
-from isolitmus.cli.output import print_json, say
+from isolitmus.cli.output import print_json, progress, say
 from isolitmus.conformance.engines import ENGINES
 from isolitmus.model.errors import IsolitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
@@ -16,6 +18,7 @@ from isolitmus.specs import catalogue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from isolitmus.checker.portrait import Portrait
     from isolitmus.checker.telling.sight import Sight
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
@@ -33,6 +36,7 @@ class _Entry:
     picture: str = ""
     test: Litmus | HistoryTest | None = None
     sight: Sight | None = None
+    portrait: Portrait | None = None
 
     def to_json(self) -> dict[str, object]:
         keys = ("name", "kind", "title", "source", "text")
@@ -43,13 +47,15 @@ class _Entry:
                 {"statement": v.statement, "name": v.name, "items": [list(i) for i in v.items]}
                 for v in self.sight.values
             ]
+        if self.portrait is not None:
+            document["portrait"] = self.portrait.to_json()
         return document
 
 
 def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
     """Without a name everything, with a kind (``levels``) all of it, with names each in full.
 
-    A litmus test in full has its frame; with ``spec``, instead of its text, what that spec sees of it.
+    A protocol in full has its portrait. A litmus test in full has its frame; with ``spec``, instead of its text, what that spec sees of it.
     """
     asked = None if spec is None else catalogue.spec(spec)
     entries: list[_Entry] = []
@@ -58,7 +64,7 @@ def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
         if name in KINDS:
             entries += [KINDS[name][1](known) for known in KINDS[name][0]()]
         else:
-            entries.append(_with_frame(_one(name), asked))
+            entries.append(_portrayed(name, _with_frame(_one(name), asked)))
             full = True
     if asked is not None and not all(entry.sight for entry in entries):
         raise IsolitmusError(
@@ -81,7 +87,7 @@ def _one(name: str) -> _Entry:
         if name in names():
             return read(name)
     if name.endswith(".cat"):
-        return _spec("level")(name)
+        return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
     if name.endswith(".toml"):
         return _litmus(name)
     known = [known for names, _ in KINDS.values() for known in names()]
@@ -90,6 +96,14 @@ def _one(name: str) -> _Entry:
 
 def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
     return entry if entry.test is None else replace(entry, sight=look(entry.test, spec))
+
+
+def _portrayed(name: str, entry: _Entry) -> _Entry:
+    """A protocol with its portrait."""
+    if entry.kind != "protocol":
+        return entry
+    with progress(f"show {entry.name}") as tell:
+        return replace(entry, portrait=portray(catalogue.protocol(name), tell))
 
 
 def _spec(kind: str) -> Callable[[str], _Entry]:
@@ -155,6 +169,10 @@ def _print(entry: _Entry) -> None:
         say(entry.text.rstrip())
     if entry.sight is not None:
         _print_frame(entry.sight)
+    if entry.portrait is not None:
+        say()
+        for line in portrait_lines(entry.portrait):
+            say(line)
 
 
 def _print_frame(sight: Sight) -> None:

@@ -2,39 +2,89 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.counting.tally import count as count_candidates
+from isolitmus.checker.counting.work import cores as available
+from isolitmus.checker.sweep import planned
 from isolitmus.checker.sweep import sweep as count_all
 from isolitmus.cli.output import print_json, progress, say
 from isolitmus.cli.separate import sizes
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope as read_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from isolitmus.checker.sweep import Sweep
+
+    Count = Callable[..., Sweep]
 
 __all__ = ["sweep"]
 
 
-def sweep(scope: str, transactions: str | None, limit: int, *, as_json: bool) -> int:
+def sweep(
+    scope: str,
+    transactions: str | None,
+    limit: int,
+    *,
+    cores: int | None,
+    spark: bool,
+    master: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
     """Exit status 1 if some protocol admits what a level forbids, else 0."""
+    _refuse(cores, spark, master, out)
     inside = read_scope(scope)
     asked = inside.transactions if transactions is None else sizes(transactions)
-    swept: list[Sweep] = []
+    cores = cores or available()
     for n in asked:
-        with progress(f"sweep {inside.name}") as tell:
-            done = count_all(
-                inside,
-                n,
-                limit=limit,
-                progress=lambda k: tell(f"{n} transactions, {k:,} candidates"),  # noqa: B023
-            )
-        swept.append(done)
-        if not as_json:
-            _print(done)
+        planned(inside, n, limit=limit, cores=cores)
+    swept: list[Sweep] = []
+    with _spark(master, out) if spark else _cores(cores) as count:
+        for n in asked:
+            whole = f"{count_candidates(inside, n):,} candidates with {n} transactions"
+            with progress(f"sweep {inside.name}") as tell:
+                done = count(
+                    inside,
+                    n,
+                    limit=limit,
+                    progress=lambda k: tell(f"{k:,} of {whole}"),  # noqa: B023
+                )
+            swept.append(done)
+            if not as_json:
+                _print(done)
     if as_json:
         documents = [done.to_json() for done in swept]
         print_json(documents[0] if len(documents) == 1 else documents)
     return int(any(any(c.forbidden.values()) for s in swept for c in s.protocols.values()))
+
+
+def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None) -> None:
+    if cores is not None and cores < 1:
+        raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
+    if spark and cores is not None:
+        raise IsolitmusError("--cores is for a sweep without Spark; --master says how many it has")
+    if not spark and (master is not None or out is not None):
+        raise IsolitmusError(f"--{'master' if master is not None else 'out'} needs --spark")
+
+
+@contextmanager
+def _cores(cores: int) -> Iterator[Count]:
+    yield partial(count_all, cores=cores)
+
+
+@contextmanager
+def _spark(master: str | None, out: Path | None) -> Iterator[Count]:
+    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+    from isolitmus.pipeline.jobs import sweep as count_on_spark
+
+    with open_for_sweeps(master or MASTER) as session:
+        yield partial(count_on_spark, session=session, out=out)
 
 
 def _print(done: Sweep) -> None:
@@ -53,6 +103,11 @@ def _print(done: Sweep) -> None:
         )
         say(
             f"    {counts.unexplained:>9,} have a version that no serial order of the writers gives"
+        )
+    if done.failure is not None:
+        say(
+            f"  {done.failed:,} are not admitted because a statement fails in them, the first:"
+            f" '{done.failure.sql}' with {done.failure.exception} ({done.failure.why})"
         )
 
 

@@ -1,35 +1,36 @@
 """The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
 
-Each transaction is a SparkSession of its own that gets the author's text unchanged. ``x.start``
-runs the statement up to its commit, ``x.commit`` lets the commit go and waits for the end, ``x``
-alone runs the statement as anybody would. Whatever a commit says of itself is read from the log.
+Each transaction is a SparkSession of its own, or one that it shares, and gets the author's text
+unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its commit,
+``x.commit`` lets the commit go and waits for the end, ``x`` alone runs the statement as anybody
+would. Whatever a commit says of itself is read from the log.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.failure import understand
+from isolitmus.conformance.log import latest
 from isolitmus.conformance.parking import Parking
 from isolitmus.conformance.tables import made, table_level
 from isolitmus.conformance.threads import interruptible
-from isolitmus.conformance.versions import Chronicle, plain_row
+from isolitmus.conformance.versions import Chronicle
 from isolitmus.model.errors import EngineUnavailable, LitmusError
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
-from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from isolitmus.conformance.parking import Transaction
+    from isolitmus.conformance.parking import Phase, Transaction
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.tables import Tables
     from isolitmus.conformance.threads import Interruption
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schedule import Step
-    from isolitmus.model.statement import Statement
+    from isolitmus.model.schedule import Action, Step
     from isolitmus.model.values import Rows
 
 __all__ = ["ENGINE", "replay"]
@@ -56,47 +57,74 @@ def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 
                 made(litmus, level, session) as tables,
                 Parking(session, interruption, seconds) as parking,
             ):
-                _initialise(litmus, tables, parking, session)
-                return _Replay(litmus, tables, parking, session).run(protocol)
+                inits = _initialise(litmus, tables, parking, session)
+                return _Replay(litmus, tables, parking, session, inits).run(protocol)
         except (Py4JNetworkError, ConnectionError) as error:
             raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
 
     return interruptible(carry_out)
 
 
-def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
+def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> list[int]:
+    """Run the init statements; the version of its table after each, by Delta's own number."""
+    versions = []
     for statement in litmus.init:
-        body = _body(statement, tables.client(_target(statement)))
-        transaction = parking.start(f"init statement {statement.sql!r}", body, stops=False)
+        run = body(statement, tables.client(target(statement)))
+        transaction = parking.start(f"init statement {statement.sql!r}", run)
         if transaction.error is not None:
             failure = understand(transaction.error, session.jvm)
             raise LitmusError(
                 f"{litmus.name}: init statement '{statement.sql}' fails on Delta with"
                 f" {failure.error_class or failure.exception}"
             ) from transaction.error
+        versions.append(latest(tables.paths[target(statement) or ""]))
+    return versions
+
+
+STOPS: dict[Action, Phase] = {
+    "park-init": "init",
+    "park-prepare": "prepare",
+    "park-commit": "commit",
+    "start": "commit",
+}
+"""The phase at which a step leaves its statement."""
 
 
 @dataclass(slots=True)
 class _Started:
-    """A transaction under way: its thread, the version when it started, its commits so far."""
+    """A transaction under way: its thread, the version when its snapshot was taken, its commits so
+    far; ``held`` while its snapshot is not taken.
+    """
 
-    thread: Transaction[Rows | None]
+    thread: Transaction[Rows | None] | Transaction[None]
     version: int
+    held: bool = False
     commits: tuple[int, ...] = ()
 
 
 class _Replay:
-    def __init__(self, litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> None:
+    def __init__(
+        self,
+        litmus: Litmus,
+        tables: Tables,
+        parking: Parking,
+        session: Session,
+        inits: Sequence[int],
+    ) -> None:
         self._litmus = litmus
         self._tables = tables
         self._parking = parking
         self._session = session
         self._chronicle = Chronicle(tables.paths)
         self._started: dict[str, _Started] = {}
+        self._clients = Clients(litmus, tables, inits)
 
     def run(self, protocol: str) -> Run:
-        for step in self._litmus.schedule.steps:
-            self._take(step)
+        try:
+            for step in self._litmus.schedule.steps:
+                self._take(step)
+        finally:
+            self._clients.close()
         return Run(
             litmus=self._litmus.name,
             engine=ENGINE,
@@ -104,21 +132,44 @@ class _Replay:
             protocol=protocol,
             base=next(iter(self._chronicle.base.values())),
             transactions={name: self._observed(name) for name in self._litmus.transactions},
-            versions=self._chronicle.rows(self._session),
+            versions=self._chronicle.rows(self._session, without=self._litmus.opaque),
         )
 
     def _take(self, step: Step) -> None:
         name = step.transaction
-        statement = self._litmus.transactions[name]
-        if step.action == "commit":
-            self._parking.finish(self._started[name].thread)
-        else:
-            stops = step.action == "start" and not isinstance(statement, Read)
-            body = _body(statement, self._tables.client(_target(statement)))
+        self._ask(name)
+        if not step.begins:
+            return
+        stop = STOPS.get(step.action)
+        started = self._started.get(name)
+        if started is None:
+            if isinstance(self._litmus.transactions[name], Read):
+                stop = None
             version = self._chronicle.version
-            thread = self._parking.start(f"{name}, {statement.sql!r},", body, stops=stops)
-            self._started[name] = _Started(thread, version)
-        self._started[name].commits += self._chronicle.update()
+            thread = self._parking.start(self._said(name), self._clients.statement(name), stop)
+            self._started[name] = started = _Started(thread, version, held=stop == "init")
+        else:
+            if started.held and step.reads:
+                started.version, started.held = self._chronicle.version, False
+            if stop is None:
+                self._parking.finish(started.thread)
+            else:
+                self._parking.move(started.thread, stop)
+        started.commits += self._chronicle.update()
+
+    def _ask(self, name: str) -> None:
+        """What comes before a transaction, once; if it fails, that is how the transaction ends."""
+        if name in self._clients:
+            return
+        self._clients.open(name)
+        if self._litmus.client(name).asks:
+            said = f"what comes before {self._said(name)}"
+            asking = self._parking.start(said, self._clients.asking(name))
+            if asking.error is not None:
+                self._started[name] = _Started(asking, self._chronicle.version, held=True)
+
+    def _said(self, name: str) -> str:
+        return f"{name}, {self._litmus.transactions[name].sql!r},"
 
     def _observed(self, name: str) -> TransactionRun:
         started = self._started[name]
@@ -149,17 +200,3 @@ class _Replay:
             isolation_level=last.isolation_level,
             operation=last.operation,
         )
-
-
-def _target(statement: Statement) -> str | None:
-    return None if isinstance(statement, Read) else statement.target
-
-
-def _body(statement: Statement, client: Any) -> Callable[[], Rows | None]:
-    """The statement as a callable: runs the author's text, returns the rows of a reader."""
-
-    def body() -> Rows | None:
-        rows = client.sql(statement.sql).collect()
-        return sort_rows(map(plain_row, rows)) if isinstance(statement, Read) else None
-
-    return body

@@ -1,13 +1,15 @@
-"""A statement that stops just before its commit, until it is told to go on.
+"""A statement that stops at a phase of its transaction, until it is told to go on.
 
-Delta lets an observer hold a transaction at the start of each phase of its commit
-(fuzzer/PhaseLockingTransactionExecutionObserver.scala, in the released jar). Only the phase COMMIT
-is held here: the statement has read and written its data files, knows its level and whether it is
-blind, has tried no version yet and holds no lock. What follows from Delta's rules:
+Delta lets an observer hold a transaction at the start of each phase
+(fuzzer/PhaseLockingTransactionExecutionObserver.scala, in the released jar). Held here are
+INIT (the statement is analysed, its snapshot not taken), PREPARE (it has read and written its data
+files) and COMMIT (it knows its level and whether it is blind, and has tried no version yet): at none
+of them does it hold a lock. What follows from Delta's rules:
 
 * A barrier must be opened exactly once, and all of them on every way out: an aborting transaction
   waits for COMMIT, BACKFILL and POST_COMMIT as well.
-* A statement with nothing to record never reaches COMMIT: it is parked *or* it has ended.
+* A statement with nothing to record never reaches COMMIT, and one that brings its own snapshot
+  (OPTIMIZE) never reaches INIT: it is parked *or* it has ended.
 * An observer serves one transaction. OPTIMIZE starts a second one on the same thread after a
   conflict, to see whether it may retry (OptimizeTableCommand.scala, commitAndRetry); with the same
   observer that would fail with IllegalStateTransitionException in place of the conflict. So the
@@ -20,7 +22,7 @@ fails on our observer and is swallowed by Delta: a parked statement does not aut
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 from uuid import uuid4
 
 from isolitmus.conformance.threads import Worker
@@ -33,9 +35,11 @@ if TYPE_CHECKING:
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.threads import Interruption
 
-__all__ = ["Parking", "Transaction"]
+__all__ = ["Parking", "Phase", "Transaction"]
 
 T = TypeVar("T")
+Phase = Literal["init", "prepare", "commit"]
+"""Where a statement can be held: at the start of this phase."""
 
 LAST_SECONDS = 15
 """How long an abandoned statement may take to notice that its jobs are cancelled."""
@@ -44,11 +48,14 @@ LAST_SECONDS = 15
 class Transaction(Generic[T]):
     """One statement in a thread of its own; made by a Parking, which also sees to its end."""
 
-    def __init__(self, name: str, body: Callable[[], T], session: Session, *, stops: bool) -> None:
+    def __init__(
+        self, name: str, body: Callable[[], T], session: Session, stop: Phase | None
+    ) -> None:
         self.name = name
         self._session = session
         self._group = f"isolitmus-{uuid4().hex}"
-        self._brake = _Brake(name, session) if stops else None
+        self._brake = None if stop is None else _Brake(name, session)
+        self.go_on(stop)
         self._worker = Worker(self._group, lambda: self._run(body))
         self._worker.start()
 
@@ -68,15 +75,14 @@ class Transaction(Generic[T]):
         """Whether the statement has returned or failed."""
         return self._worker.ended
 
-    @property
-    def parked(self) -> bool:
-        """Whether the statement has come to its commit (it may have been let through since)."""
-        return self._brake is not None and self._brake.reached
+    def reached(self, phase: Phase) -> bool:
+        """Whether the statement has come to this phase (it may have been let through since)."""
+        return self._brake is not None and self._brake.reached(phase)
 
-    def go_on(self) -> None:
-        """Let a parked statement commit."""
+    def go_on(self, until: Phase | None = None) -> None:
+        """Let a parked statement go on, to its end or until it comes to a phase."""
         if self._brake is not None:
-            self._brake.release()
+            self._brake.release(until)
 
     @property
     def error(self) -> BaseException | None:
@@ -124,27 +130,35 @@ class Parking:
         for transaction in self._started:
             transaction.abandon()
 
-    def start(self, name: str, body: Callable[[], T], *, stops: bool) -> Transaction[T]:
-        """Start a statement; one that ``stops`` returns parked before its commit, or ended.
+    def start(self, name: str, body: Callable[[], T], stop: Phase | None = None) -> Transaction[T]:
+        """Start a statement; it returns parked at the phase ``stop``, or ended.
 
-        One that does not stop runs to its end. TimeLimit says of ``name`` what it did not do.
+        One that is not to stop runs to its end. TimeLimit says of ``name`` what it did not do.
         """
-        transaction = Transaction(name, body, self._session, stops=stops)
+        transaction = Transaction(name, body, self._session, stop)
         self._started.append(transaction)
-        if stops:
-            self._wait(
-                transaction,
-                lambda: transaction.parked or transaction.ended,
-                "come to its commit, nor end",
-            )
-        else:
-            self._wait(transaction, lambda: transaction.ended, "end")
+        self._until(transaction, stop, "end")
         return transaction
+
+    def move(self, transaction: Transaction[Any], stop: Phase) -> None:
+        """Let a parked statement go on to a later phase, and wait for it to come there, or end."""
+        transaction.go_on(stop)
+        self._until(transaction, stop, "")
 
     def finish(self, transaction: Transaction[Any]) -> None:
         """Release a parked statement and wait for its end."""
         transaction.go_on()
-        self._wait(transaction, lambda: transaction.ended, "end after its commit was let through")
+        self._until(transaction, None, "end after its commit was let through")
+
+    def _until(self, transaction: Transaction[Any], stop: Phase | None, missing: str) -> None:
+        if stop is None:
+            self._wait(transaction, lambda: transaction.ended, missing)
+            return
+        self._wait(
+            transaction,
+            lambda: transaction.reached(stop) or transaction.ended,
+            f"come to {_WHERE[stop]}, nor end",
+        )
 
     def _wait(
         self, transaction: Transaction[Any], condition: Callable[[], bool], missing: str
@@ -153,8 +167,15 @@ class Parking:
             raise TimeLimit(f"{transaction.name} did not {missing} within {self._seconds:g} s")
 
 
+_WHERE: dict[Phase, str] = {
+    "init": "its snapshot",
+    "prepare": "the end of its reads",
+    "commit": "its commit",
+}
+
+
 class _Brake:
-    """Delta's observer of one transaction, held at the entry of its phase COMMIT."""
+    """Delta's observer of one transaction, held at the entry of its phases, one after another."""
 
     def __init__(self, name: str, session: Session) -> None:
         package = "org.apache.spark.sql.delta"
@@ -164,14 +185,16 @@ class _Brake:
         phases = fuzzer.OptimisticTransactionPhases.forName(name)
         self._observer = fuzzer.PhaseLockingTransactionExecutionObserver(phases)
         self._observer.setNextObserver(self._idle, True)
-        self._commit = phases.commitPhase()
-        phases.initialPhase().entryBarrier().unblock()
-        phases.preparePhase().entryBarrier().unblock()
-        self._shut = [
-            phases.commitPhase().entryBarrier(),
-            phases.backfillPhase().entryBarrier(),
-            phases.postCommitPhase().entryBarrier(),
-            phases.postCommitPhase().exitBarrier(),
+        self._phases: dict[Phase, Any] = {
+            "init": phases.initialPhase(),
+            "prepare": phases.preparePhase(),
+            "commit": phases.commitPhase(),
+        }
+        self._shut: list[tuple[Phase | None, Any]] = [
+            *((phase, lock.entryBarrier()) for phase, lock in self._phases.items()),
+            (None, phases.backfillPhase().entryBarrier()),
+            (None, phases.postCommitPhase().entryBarrier()),
+            (None, phases.postCommitPhase().exitBarrier()),
         ]
 
     def install(self) -> None:
@@ -182,11 +205,12 @@ class _Brake:
         """Observe them no longer."""
         self._current.setObserver(self._idle)
 
-    @property
-    def reached(self) -> bool:
-        return bool(self._commit.hasReached())
+    def reached(self, phase: Phase) -> bool:
+        return bool(self._phases[phase].hasReached())
 
-    def release(self) -> None:
-        """Open every barrier that is still shut, each exactly once."""
-        while self._shut:
-            self._shut.pop(0).unblock()
+    def release(self, until: Phase | None) -> None:
+        """Open every barrier that is still shut and stands before a phase (None: all), each once."""
+        shut = [phase for phase, _ in self._shut]
+        ahead = len(shut) if until is None else shut.index(until) if until in shut else 0
+        for _ in range(ahead):
+            self._shut.pop(0)[1].unblock()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import tempfile
 import threading
 from contextlib import contextmanager, suppress
@@ -113,10 +114,13 @@ class Session:
 
 
 @contextmanager
-def open_session() -> Iterator[Session]:
+def open_session(
+    master: str = "local[8]", conf: Mapping[str, str] | None = None
+) -> Iterator[Session]:
     """Start Spark with Delta in a JVM of its own; the JVM and its files are gone after the block.
 
-    EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
+    By default eight threads: a statement that hangs must not starve the others. Python workers are
+    this Python. EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
     Spark session is open in this Python process.
     """
     versions = _package_versions()
@@ -124,10 +128,10 @@ def open_session() -> Iterator[Session]:
     _refuse_a_second()
     with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
-        conf = _configuration(directory, versions)
+        settings = {**_configuration(directory, versions), "spark.master": master, **(conf or {})}
         with (
-            gateway(java, conf, directory) as opened,
-            _spark(opened, conf) as spark,
+            gateway(java, settings, directory) as opened,
+            _spark(opened, settings) as spark,
             keep_java_exceptions(),
         ):
             version = f"delta-spark {versions['delta-spark']}, Spark {spark.version}"
@@ -165,7 +169,6 @@ def _refuse_a_second() -> None:
 def _configuration(directory: Path, versions: Mapping[str, str]) -> dict[str, str]:
     spark = ".".join(versions["pyspark"].split(".")[:2])
     return {
-        "spark.master": "local[8]",  # a statement that hangs must not starve the others
         "spark.app.name": "isolitmus",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -190,6 +193,7 @@ def _spark(opened: Any, conf: Mapping[str, str]) -> Iterator[Any]:
         settings = SparkConf(loadDefaults=False)
         settings.setAll(list(conf.items()))
         context = SparkContext(gateway=opened, conf=settings)
+        context.pythonExec = sys.executable
         if threading.current_thread() is threading.main_thread():
             # PySpark's own handler talks to the JVM in the middle of whatever the main thread was
             # saying to it, and stays installed after the end

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance import raw
 from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from isolitmus.conformance.session import Session
     from isolitmus.model.litmus import Litmus
@@ -46,31 +48,51 @@ class Tables:
     """The tables of one litmus test; ``paths`` tells where each one's files and log are."""
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
-        self._schemas = litmus.tables
+        self.schemas = litmus.tables
+        self._raw = all(isinstance(t, Raw) for t in litmus.transactions.values())
         self._session = session
         self._database = directory.name
         self.paths = {name: directory / name.lower() for name in litmus.tables}
 
-    def client(self, target: str | None) -> Any:
-        """A SparkSession for one transaction, in which the test's table names resolve.
-
-        ``target`` is the table that it writes, which decides how its files are cut.
-        """
-        conf = {}
-        schema = next((s for n, s in self._schemas.items() if _same(n, target)), None)
-        if schema is not None and schema.rows_per_file is not None:
-            conf["spark.sql.files.maxRecordsPerFile"] = str(schema.rows_per_file)
-        spark = self._session.fresh(conf)
+    def client(self, target: str | None = None) -> Any:
+        """A new SparkSession in which the test's table names resolve, to write ``target``."""
+        spark = self._session.fresh(self.layout(target))
         spark.catalog.setCurrentDatabase(self._database)
         return spark
+
+    def alias(self, name: str | None) -> Path:
+        """Another path to a table (None: the only one), which Delta takes for another table."""
+        path = next(p for n, p in self.paths.items() if name is None or _same(n, name))
+        other = path.with_name(f"{path.name}-by-another-path")
+        if not other.is_symlink():
+            other.symlink_to(path)
+        return other
+
+    def layout(self, target: str | None) -> dict[str, str]:
+        """The confs that cut the files of a table as its schema says."""
+        schema = next((s for n, s in self.schemas.items() if _same(n, target)), None)
+        if schema is None or schema.rows_per_file is None:
+            return {}
+        return {"spark.sql.files.maxRecordsPerFile": str(schema.rows_per_file)}
+
+    def raw_body(self, statement: Raw, spark: Any) -> Callable[[], None]:
+        """A raw transaction as a callable."""
+        name = statement.target
+        return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
 
     def create(self, level: str) -> None:
         """Create the tables, empty, at this isolation level."""
         spark = self._session.spark
-        for name, schema in self._schemas.items():
+        for name, schema in self.schemas.items():
+            if self._raw:
+                given = None if level == DEFAULT_LEVEL else level
+                raw.create(self._session, self.paths[name], schema, given)
+                raw.fill(self._session, self.paths[name], schema)
+                continue
             spark.sql(_ddl(f"{self._database}.`{name}`", schema))
             if level != DEFAULT_LEVEL:
                 _set_level(self._session, self.paths[name], level)
+            raw.fill(self._session, self.paths[name], schema)
 
 
 @contextmanager

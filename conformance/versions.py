@@ -10,7 +10,7 @@ from isolitmus.conformance.log import latest, live_files, read_commits
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from pathlib import Path
 
     from isolitmus.conformance.log import Commit
@@ -64,15 +64,18 @@ class Chronicle:
             return started
         return max(k for k in range(version) if self._at(k)[table] <= commit.read_version)
 
-    def rows(self, session: Session) -> tuple[Mapping[str, Rows], ...]:
-        """The rows of every table at every version."""
+    def rows(
+        self, session: Session, without: Container[str] = ()
+    ) -> tuple[Mapping[str, Rows], ...]:
+        """The rows of every table at every version; some have none that can be read."""
         last = self._at(self.version)
         states = {
             name: _rows_by_version(path, self.base[name], last[name], session)
             for name, path in self._tables.items()
+            if name not in without
         }
         return tuple(
-            {name: states[name][at] for name, at in self._at(k).items()}
+            {name: states[name][at] for name, at in self._at(k).items() if name in states}
             for k in range(self.version + 1)
         )
 

@@ -27,12 +27,16 @@ Database = Mapping[str, TableState]
 class RowRead:
     """A predicate read (Adya): the table, the predicate in words and as a function of a row's
     values, and the row versions that matched and were used.
+
+    ``version`` is the one it was made at, None for the transaction's read version. It differs where
+    the client read outside the transaction, or a subquery was planned before the snapshot was taken.
     """
 
     table: str
     words: str
     matches: Callable[[Row], bool]
     matched: tuple[TableRow, ...]
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,22 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A transaction in an execution; ``version`` None if it recorded nothing (a reader, a no-op, an abort)."""
+    """A transaction in an execution; ``version`` None if it recorded nothing (a reader, a no-op, an
+    abort). ``session`` is the name of the session that it shares with others, if it does.
+    """
 
     name: str
     effect: Effect
     read_version: int
     version: int | None = None
     conflict: str | None = None
+    error_class: str | None = None
     labels: frozenset[str] = field(default_factory=frozenset)
+    session: str | None = None
+
+    def seen_by(self, read: RowRead) -> int:
+        """The version at which one of its reads was made."""
+        return self.read_version if read.version is None else read.version
 
     @property
     def aborted(self) -> bool:

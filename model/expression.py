@@ -7,13 +7,13 @@ Overflow of INT and BIGINT is an error, as in Spark's ANSI mode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.model.schema import Type
     from isolitmus.model.values import Row, Value
@@ -33,11 +33,14 @@ __all__ = [
     "Negate",
     "Not",
     "Or",
+    "Subquery",
     "conjuncts",
     "evaluate",
     "fit",
     "kleene_and",
     "kleene_or",
+    "mapped",
+    "subqueries",
     "walk",
 ]
 
@@ -191,13 +194,67 @@ class Aggregate:
         return f"{self.function}({self.operand or '*'})"
 
 
-Expr = Const | ColumnRef | Negate | Arithmetic | Compare | And | Or | Not | In | IsNull | Aggregate
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one value
+    of an aggregate. Its own columns have this ``side``, those of the query around it lower ones.
+
+    ``rows`` are those of its table, None before the statement meets a snapshot.
+    """
+
+    kind: Literal["exists", "in", "scalar"]
+    table: str
+    item: Expr
+    where: Expr | None
+    side: int
+    type: Type = "BOOLEAN"
+    operand: Expr | None = None
+    grouped: bool = False
+    rows: tuple[Row, ...] | None = None
+
+    @property
+    def correlated(self) -> bool:
+        """Whether its condition names columns of the query around it."""
+        return any(True for _ in self.outer())
+
+    def outer(self) -> Iterator[ColumnRef]:
+        """The columns of the query around it that its condition names."""
+        for part in walk(self.where or TRUE):
+            if isinstance(part, ColumnRef) and part.side < self.side:
+                yield part
+
+    def __str__(self) -> str:
+        where = f" WHERE {self.where}" if self.where is not None else ""
+        select = f"(SELECT {self.item} FROM {self.table}{where})"
+        match self.kind:
+            case "exists":
+                return f"EXISTS {select}"
+            case "in":
+                return f"{self.operand} IN {select}"
+            case "scalar":
+                return select
+
+
+Expr = (
+    Const
+    | ColumnRef
+    | Negate
+    | Arithmetic
+    | Compare
+    | And
+    | Or
+    | Not
+    | In
+    | IsNull
+    | Aggregate
+    | Subquery
+)
 TRUE = Const(True, "BOOLEAN")
 
 
-def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Row] = ()) -> Value:
-    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` the rows that
-    an aggregate ranges over.
+def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = ()) -> Value:
+    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` lists the rows, of
+    each side one, that an aggregate ranges over.
 
     >>> evaluate(Compare("=", Const(None, "INT"), Const(1, "INT")), ()) is None
     True
@@ -238,6 +295,8 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Row] = ()) -> Valu
             return fit(m + n if op == "+" else m - n if op == "-" else m * n, type_)
         case Aggregate(function, operand):
             return _aggregate(function, operand, group)
+        case Subquery():
+            return _subquery(expr, rows)
 
 
 def kleene_and(a: Value, b: Value) -> bool | None:
@@ -274,10 +333,37 @@ def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:
     )
 
 
-def _aggregate(function: AggregateName, operand: Expr | None, group: Sequence[Row]) -> Value:
+def _subquery(expr: Subquery, rows: Sequence[Row]) -> Value:
+    assert expr.rows is not None, "a statement's subqueries are bound to its snapshot first"
+    around = (*rows, *[()] * (expr.side - len(rows)))
+    found: list[tuple[Row, ...]] = [
+        (*around, row)
+        for row in expr.rows
+        if expr.where is None or evaluate(expr.where, (*around, row)) is True
+    ]
+    if expr.kind == "exists":
+        return bool(found)
+    values = (
+        [evaluate(expr.item, around, found)]
+        if expr.grouped
+        else [evaluate(expr.item, inner) for inner in found]
+    )
+    if expr.operand is None:
+        return values[0]
+    if not values:
+        return False
+    a = evaluate(expr.operand, rows)
+    if a is None:
+        return None
+    return True if a in values else None if None in values else False
+
+
+def _aggregate(
+    function: AggregateName, operand: Expr | None, group: Sequence[Sequence[Row]]
+) -> Value:
     if operand is None:
         return len(group)
-    values = [v for v in (evaluate(operand, (row,)) for row in group) if v is not None]
+    values = [v for v in (evaluate(operand, rows) for rows in group) if v is not None]
     match function:
         case "count":
             return len(values)
@@ -311,8 +397,34 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
     return (expr,)
 
 
+def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
+    """The subqueries in some expressions, left to right."""
+    return tuple(
+        e for expr in exprs if expr is not None for e in walk(expr) if isinstance(e, Subquery)
+    )
+
+
+def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
+    """The expression with its columns and subqueries changed (not what is inside a subquery).
+
+    >>> print(mapped(Not(IsNull(ColumnRef(1, 0, "id", "INT"))), lambda c: ColumnRef(0, 0, "x", "INT")))
+    NOT (x IS NULL)
+    """
+    match expr:
+        case ColumnRef() | Subquery():
+            return change(expr)
+        case Compare() | Arithmetic() | And() | Or():
+            return replace(expr, left=mapped(expr.left, change), right=mapped(expr.right, change))
+        case Not() | Negate() | In() | IsNull():
+            return replace(expr, operand=mapped(expr.operand, change))
+        case Aggregate(operand=operand) if operand is not None:
+            return replace(expr, operand=mapped(operand, change))
+        case _:
+            return expr
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and all inside it."""
+    """The expression and all inside it; of a subquery only the columns of the query around it."""
     yield expr
     match expr:
         case (
@@ -327,5 +439,9 @@ def walk(expr: Expr) -> Iterator[Expr]:
             yield from walk(operand)
         case Aggregate(_, operand) if operand is not None:
             yield from walk(operand)
+        case Subquery(operand=operand):
+            if operand is not None:
+                yield from walk(operand)
+            yield from expr.outer()
         case _:
             pass

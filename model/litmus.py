@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isolitmus.model.client import Client
+from isolitmus.model.raw import Raw
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -42,7 +45,8 @@ class Litmus:
     """A table (or several), transactions and a schedule: what an engine carries out.
 
     ``init`` are statements, each one commit, run before the schedule starts; version 0 is the state
-    after the last of them. ``text`` is the file as it was read.
+    after the last of them. ``clients`` tells of the transactions that are more than a statement what
+    else they are. ``text`` is the file as it was read.
     """
 
     name: str
@@ -56,6 +60,23 @@ class Litmus:
     tags: tuple[str, ...] = ()
     text: str = ""
     path: Path | None = None
+    clients: Mapping[str, Client] = field(default_factory=dict)
+
+    @property
+    def opaque(self) -> frozenset[str]:
+        """The tables whose rows nobody can read: they have files that are not there."""
+        raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
+        listed = [name for name, schema in self.tables.items() if schema.files]
+        return frozenset((*listed, *(t.target for t in raw if t.adds)))
+
+    @property
+    def raw(self) -> bool:
+        """Whether some transaction is a raw one, which no SQL can follow."""
+        return any(isinstance(t, Raw) for t in self.transactions.values())
+
+    def client(self, transaction: str) -> Client:
+        """The client of a transaction."""
+        return self.clients.get(transaction, Client())
 
 
 @dataclass(frozen=True, slots=True)

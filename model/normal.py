@@ -57,7 +57,7 @@ def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
 def surprise(condition: ex.Expr) -> str | None:
     """Why the optimizer's result is not modelled, as the end of a sentence; None if it is."""
     for part in ex.walk(condition):
-        if part.type == "BOOLEAN" and not columns(part):
+        if part.type == "BOOLEAN" and not columns(part) and not ex.subqueries(part):
             if part is not condition and isinstance(part, ex.Const) and _compared(condition, part):
                 continue
             return f"'{part}' names no column"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.raw import RawFile
     from isolitmus.model.values import Row, Value
 
 __all__ = ["TYPES", "Column", "Schema", "Type"]
@@ -30,6 +31,7 @@ class Schema:
 
     ``rows_per_file`` None is the default layout: one file per partition, statement and UNION ALL
     branch. File layout is semantics: which rows share a file decides which commits conflict.
+    ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
     ``partition_indexes`` are the positions of the partition columns.
     """
 
@@ -38,6 +40,7 @@ class Schema:
     partitioned_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     rows_per_file: int | None = None
+    files: tuple[RawFile, ...] = ()
     partition_indexes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +51,12 @@ class Schema:
         """The position of a column by name (SQL ignores case), or None."""
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
+
+    @property
+    def vectors(self) -> bool:
+        """Whether DELETE, UPDATE and MERGE mark rows in deletion vectors."""
+        key = "delta.enabledeletionvectors"
+        return any(k.lower() == key and v == "true" for k, v in self.properties.items())
 
     def partition_of(self, row: Row) -> Row:
         """The values of the partition columns of a row."""

@@ -127,7 +127,8 @@ class Spec:
     """A level or a protocol: one cited text.
 
     ``definitions`` are the ``let``s in order (with those of included files first); ``needs`` are the
-    base names that the axioms and labels use once every definition is unfolded.
+    base names that the axioms and labels use once every definition is unfolded. ``promises`` are the
+    levels that a protocol is there for, by name.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Spec:
     definitions: Mapping[str, Expr]
     binders: tuple[Binder, ...] = ()
     labels: tuple[Label, ...] = ()
+    promises: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     path: Path | None = None
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.raw import Raw
+
 if TYPE_CHECKING:
-    from isolitmus.model.expression import Expr
+    from isolitmus.model.expression import ColumnRef, Expr
 
 __all__ = [
     "Branch",
@@ -24,26 +27,42 @@ __all__ = [
     "Read",
     "Select",
     "Statement",
+    "Truncate",
     "Update",
     "Values",
+    "unseen",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """``VALUES (…), (…)`` or ``SELECT`` without FROM: rows of constant expressions."""
+    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what varies
+    in them is subqueries.
+    """
 
     rows: tuple[tuple[Expr, ...], ...]
+    where: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``SELECT items FROM table WHERE where``; ``grouped`` where the items are aggregates."""
+    """``SELECT items FROM table WHERE where [GROUP BY keys]``; ``grouped`` where the items are keys and
+    aggregates. With ``version`` from the table as that init statement (from 1) has left it:
+    ``VERSION AS OF {init[1]}``; with ``alias`` by another path to its files, ``delta.`{alias}` ``.
+    """
 
     table: str
     items: tuple[Expr, ...]
     where: Expr | None
     grouped: bool
+    version: int | None = None
+    keys: tuple[ColumnRef, ...] = ()
+    alias: bool = False
+
+    @property
+    def seen(self) -> bool:
+        """Whether a transaction that writes the table takes note of it as a read of the table."""
+        return self.version is None and not self.alias
 
 
 Branch = Values | Select
@@ -53,15 +72,18 @@ Query = tuple[Branch, ...]
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table.
-
-    ``types`` of the query are stored into the table's columns by Spark's ANSI store assignment.
+    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table; with ``where``
+    of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
+    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option.
     """
 
     sql: str
     target: str
     query: Query
     overwrite: bool = False
+    where: Expr | None = None
+    dynamic: bool = False
+    data_change: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +107,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class MatchedClause:
-    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete."""
+    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete. Also the
+    ``WHEN NOT MATCHED BY SOURCE`` clauses, which have the target's row alone.
+    """
 
     action: Literal["update", "delete"]
     condition: Expr | None
@@ -110,15 +134,29 @@ class Merge:
     on: Expr
     matched: tuple[MatchedClause, ...]
     not_matched: tuple[NotMatchedClause, ...]
+    by_source: tuple[MatchedClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Optimize:
-    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row."""
+    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row.
+
+    ``rewrite`` says which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those
+    with a deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``).
+    """
 
     sql: str
     target: str
     where: Expr | None
+    rewrite: Literal["several", "all", "vector"] = "several"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """``TRUNCATE TABLE target``: removes all files."""
+
+    sql: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +167,27 @@ class Read:
     query: Query
 
 
-Statement = Insert | Delete | Update | Merge | Optimize | Read
+Statement = (
+    Insert
+    | Delete
+    | Update
+    | Merge
+    | Optimize
+    | Truncate
+    | Read
+    | Definition
+    | Restore
+    | Late
+    | Raw
+)
+
+
+def unseen(statement: Statement) -> tuple[Select, ...]:
+    """The queries of a statement that read a table in a way of which Delta takes no note."""
+    match statement:
+        case Insert(query=query) | Read(query=query) | Merge(source=query):
+            return tuple(b for b in query if isinstance(b, Select) and not b.seen)
+        case Restore(target=target, version=version):
+            return (Select(target, (), None, grouped=False, version=version),)
+        case _:
+            return ()

@@ -21,8 +21,15 @@ RELATIONS = {
     "log": "the order of the table's versions",
     "vis": "the first committed at or before the version that the second read",
     "unseen": "the first committed after the version that the second read, and before the second",
+    "protocol-clashes": "the first took a table feature away that the second had seen, or, where the"
+    " second asks for it, added one that must fail others",
+    "metadata-clashes": "the first changed the table's metadata in a way that the second, which had"
+    " not seen it, cannot take over",
+    "same-domain": "both set one domain of the table's metadata, row tracking's apart",
+    "writes-read-app": "the first set an application id that the second had looked up",
     "adds-meets-reads": "a file that the first added could hold what the second read",
-    "removes-meets-reads": "the first removed a file that the second read",
+    "removes-meets-reads": "the first removed a file that the second read, or any, where the second"
+    " is marked as reading the whole table",
     "removes-meets-removes": "both removed one file",
 }
 
@@ -34,8 +41,16 @@ SETS = {
     "NoData": "transactions without a file action that changes data, also those without any",
     "ChangesData": "transactions whose operation may change data (all DML; not OPTIMIZE)",
     "Empty": "transactions with nothing to record: no action at all",
-    "Meta": "transactions that change the table's metadata",
-    "Checked": "commits that were checked against the commits that they had not seen",
+    "Vectors": "transactions on a table whose rows are deleted by marking them in vectors",
+    "Partitioned": "transactions on a table that has partitions",
+    "Ordering": "compactions that put the rows in an order besides (ZORDER BY)",
+    "Meta": "transactions that write the table's metadata, changed or not",
+    "Protocol": "transactions that write the table's protocol, changed or not",
+    "Marked": "transactions with an action that is about no file: metadata, protocol, an application"
+    " id, a domain other than row tracking's",
+    "Large": "commits that try the next version only (commitLarge: RESTORE, CLONE, CONVERT)",
+    "Backfill": "commits whose operation gives or takes the row ids of row tracking",
+    "Default": "transactions on a table whose metadata has lost its isolation level: it was replaced",
 }
 
 BASE = frozenset(RELATIONS) | frozenset(SETS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import near
 from isolitmus.model.spec import Axiom, Binary, Binder, Bracket, Expr, Label, Name, Spec, Unary
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS
@@ -17,7 +18,7 @@ from isolitmus.specs.files import is_file
 from isolitmus.specs.syntax import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection
 
     from lark import Token, Tree
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Node = Tree[Token] | Token
 
-__all__ = ["names_in", "read"]
+__all__ = ["read"]
 
 BINARY: dict[str, BinaryOp] = {
     "union": "|",
@@ -67,34 +68,10 @@ def read(text: str, name: str, path: Path | None = None) -> Spec:
         definitions=reader.definitions,
         binders=tuple(reader.binders),
         labels=tuple(reader.labels),
+        promises=tuple(reader.promises),
         needs=names_in(used, reader.definitions),
         path=path,
     )
-
-
-def names_in(exprs: Iterable[Expr], definitions: Mapping[str, Expr]) -> frozenset[str]:
-    """The base names in some expressions once every definition is unfolded.
-
-    >>> wr = Name("wr")
-    >>> sorted(names_in([Name("depends")], {"depends": Binary("|", wr, Name("ww"))}))
-    ['wr', 'ww']
-    """
-    found: set[str] = set()
-    todo = list(exprs)
-    unfolded: set[str] = set()
-    while todo:
-        match todo.pop():
-            case Name(name) if name in definitions:
-                if name not in unfolded:
-                    unfolded.add(name)
-                    todo.append(definitions[name])
-            case Name(name):
-                found.add(name)
-            case Binary(_, left, right):
-                todo += (left, right)
-            case Unary(_, operand) | Bracket(operand):
-                todo.append(operand)
-    return frozenset(found)
 
 
 class _Reader:
@@ -105,6 +82,7 @@ class _Reader:
         self.definitions: dict[str, Expr] = {}
         self.binders: list[Binder] = []
         self.labels: list[Label] = []
+        self.promises: list[str] = []
         self._source = source
         self._path = path
         self._lets: set[str] = set()
@@ -134,6 +112,8 @@ class _Reader:
                 self._let(first, children[1])
             case "binder":
                 self._binder(first, last)
+            case "promise":
+                self.promises.append(str(first))
             case "label":
                 self.labels.append(Label(self._whole(children[0], "set"), str(last)))
             case "axiom":

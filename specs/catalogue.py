@@ -48,10 +48,22 @@ def levels() -> list[str]:
 def protocols() -> list[str]:
     """The names of the protocols in the package, sorted.
 
-    >>> protocols()[0]
-    'delta-serializable'
+    >>> "delta-serializable" in protocols()
+    True
     """
     return _names("protocols")
+
+
+def relatives(*names: str) -> list[str]:
+    """The protocols of the engines that the protocols of these names are of, sorted; open-source
+    Delta's if no name is a protocol's.
+
+    >>> relatives("log-serializable") == relatives("delta-serializable") != protocols()
+    True
+    """
+    known = protocols()
+    engines = {name.partition("-")[0] for name in names if name in known} or {"delta"}
+    return [name for name in known if name.partition("-")[0] in engines]
 
 
 def level(name: str) -> Spec:
@@ -70,8 +82,8 @@ def protocol(name: str) -> Spec:
 
     SpecError for one that is none: a commit is checked by axioms that are ``empty``.
 
-    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][0]
-    'ConcurrentAppendException'
+    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][-1]
+    'ConcurrentDeleteDeleteException'
     """
     found = _find(name, "protocol", ("protocols",))
     for axiom in found.axioms:
@@ -80,6 +92,9 @@ def protocol(name: str) -> Spec:
                 f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
                 " at a commit is that a relation is empty"
             )
+    for promised in found.promises:
+        if promised not in levels():
+            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, levels())}")
     return found
 
 

@@ -63,6 +63,7 @@ class ExpectationReader(FileReader):
 
     transactions: Mapping[str, Statement]
     schemas: Mapping[str, Schema]
+    wider: Mapping[str, Schema]
 
     def expectations(self, tables: Table, path: Path | None) -> dict[str, Expectation]:
         return {who: self.expectation(who, table, path) for who, table in tables.items()}
@@ -180,9 +181,17 @@ class ExpectationReader(FileReader):
             self.refuse(f"{where} is {self.shown(tables)}; a table is wanted")
         self.keys(tables, where, self.schemas)
         return {
-            name: self.rows(rows, f"{where}.{name}", [c.type for c in self.schemas[name].columns])
+            name: self.rows(rows, f"{where}.{name}", self.types(name, rows))
             for name, rows in tables.items()
         }
+
+    def types(self, table: str, rows: object) -> list[Type]:
+        """The types of a table's columns, those that a transaction adds among them if they are there."""
+        schema, wider = self.schemas[table], self.wider.get(table)
+        first = rows[0] if isinstance(rows, list) and rows else None
+        if wider is not None and isinstance(first, list) and len(first) == len(wider.columns):
+            schema = wider
+        return [c.type for c in schema.columns]
 
     def read(self, name: str, rows: object, where: str) -> Rows:
         statement = self.transactions[name]

@@ -10,22 +10,35 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from isolitmus.model.client import CacheTable
 from isolitmus.model.errors import HistoryError, LitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.statement import (
+    Delete,
+    Insert,
+    Merge,
+    Optimize,
+    Read,
+    Truncate,
+    Update,
+    unseen,
+)
 from isolitmus.specs.expectations import ExpectationReader
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import NAME, Table, read_toml
+from isolitmus.specs.table_file import Table, read_toml
+from isolitmus.specs.transaction_file import TransactionReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.client import Client
     from isolitmus.model.statement import Statement
 
 __all__ = ["read_litmus"]
 
+FRESH = (Insert, Delete, Update, Merge, Truncate, Optimize, Read)
+"""The statements after which a cached table is its newest version (``model.client.CacheTable``)."""
 WORD = re.compile(r"\w+")
 
 
@@ -51,7 +64,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     return kind(document, name, text, path)
 
 
-class _LitmusReader(ExpectationReader):
+class _LitmusReader(TransactionReader, ExpectationReader):
     def head(self, document: Table) -> tuple[str, str, tuple[str, ...]]:
         title = self.get(document, "", "title", str)
         source = self.get(document, "", "source", str, "")
@@ -64,17 +77,23 @@ class _LitmusReader(ExpectationReader):
         schemas, inits = self.tables(document)
         if len(inits) != 1:
             self.refuse("table.init is a list of lists; a litmus test has one initial table")
-        transactions = self.statements(document, schemas)
+        transactions, clients = self.read_transactions(document, schemas)
         words = self.get(document, "", "schedule", str)
         try:
-            schedule = Schedule.parse(words, transactions)
+            sessions = {name: c.session for name, c in clients.items() if c.session is not None}
+            schedule = Schedule.parse(words, transactions, sessions)
         except LitmusError as error:
             self.refuse(str(error), "schedule")
+        self.steps(schedule, transactions, clients)
+        transactions = self.with_confs(transactions, clients, schedule)
+        self.travels(inits[0], transactions, clients)
+        self.caches(transactions, clients)
         self.transactions, self.schemas = transactions, schemas
         expect = self.expectations(self.get(document, "", "expect", dict, {}), path)
         return Litmus(
-            name, title, source, schemas, inits[0], transactions, schedule, expect, tags, text, path
-        )
+            name, title, source, schemas, inits[0], transactions, schedule, expect, tags, text, path,
+            clients,
+        )  # fmt: skip
 
     def history(self, document: Table, name: str, text: str, path: Path | None) -> HistoryTest:
         from isolitmus.model.history import History
@@ -93,22 +112,68 @@ class _LitmusReader(ExpectationReader):
         holds, fails = self.levels(expect, "expect")
         return HistoryTest(name, title, source, history, holds, fails, tags, text, path)
 
-    def statements(self, document: Table, schemas: Mapping[str, Schema]) -> dict[str, Statement]:
-        statements: dict[str, Statement] = {}
-        for name, sql in self.get(document, "", "transactions", dict).items():
-            if not NAME.fullmatch(name):
+    def travels(
+        self,
+        init: tuple[Statement, ...],
+        transactions: Mapping[str, Statement],
+        clients: Mapping[str, Client],
+    ) -> None:
+        """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
+        for statement in init:
+            if any(select.version is not None for select in unseen(statement)):
+                self.refuse(f"'{statement.sql}': init statements read what there is, no version")
+        read = [(name, statement) for name, statement in transactions.items()]
+        read += [(name, query) for name, c in clients.items() for query in c.let.values()]
+        for name, statement in read:
+            for select in unseen(statement):
+                table, number = select.table, select.version
+                if number is None:
+                    continue
+                if number > len(init):
+                    self.refuse(
+                        f"transactions.{name}: {{init[{number}]}} is none; there"
+                        f" {'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
+                    )
+                written = init[number - 1]
+                if isinstance(written, Read) or written.target != table:
+                    self.refuse(
+                        f"transactions.{name}: {{init[{number}]}} is no version of {table};"
+                        f" that init statement is '{written.sql}'"
+                    )
+
+    def caches(self, transactions: Mapping[str, Statement], clients: Mapping[str, Client]) -> None:
+        """Refuse a cache beside what leaves it as it was: its table's newest version is not in it."""
+        asides = (aside for client in clients.values() for aside in client.before)
+        if not any(isinstance(aside, CacheTable) for aside in asides):
+            return
+        for name, statement in transactions.items():
+            if not isinstance(statement, FRESH):
                 self.refuse(
-                    f"transaction '{name}': a name is letters, digits and _",
-                    f"transactions.{name}",
+                    f"transactions.{name}: '{statement.sql}' beside CACHE TABLE, which it does not fill"
+                    " anew, is not modelled"
                 )
-            if isinstance(sql, dict):
-                self.keys(sql, f"transactions.{name}", ("sql",))
-                text = self.get(sql, f"transactions.{name}", "sql", str)
-            else:
-                text = self.get({name: sql}, "transactions", name, str)
-            statements[name] = read_statement(
-                text, schemas, f"{self.place(f'transactions.{name}')}, transaction {name}"
-            )
-        if not statements:
-            self.refuse("[transactions] is empty")
-        return statements
+
+    def steps(
+        self,
+        schedule: Schedule,
+        transactions: Mapping[str, Statement],
+        clients: Mapping[str, Client],
+    ) -> None:
+        """Refuse the steps that a transaction cannot take."""
+        for step in schedule.steps:
+            name, statement = step.transaction, transactions[step.transaction]
+            if step.action == "before" and not (name in clients and clients[name].asks):
+                self.refuse(
+                    f"schedule step '{step}': {name} has neither 'before' nor 'let'", "schedule"
+                )
+            if step.action.startswith("park-") and isinstance(statement, Read):
+                self.refuse(
+                    f"schedule step '{step}': {name} only reads, and so has no commit to park at",
+                    "schedule",
+                )
+            if step.action == "park-init" and isinstance(statement, Optimize):
+                self.refuse(
+                    f"schedule step '{step}': OPTIMIZE has its snapshot when it comes there;"
+                    f" use {name}.start",
+                    "schedule",
+                )

@@ -6,13 +6,15 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING
 
-from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.client import Client
+from isolitmus.model.litmus import HistoryTest, Litmus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.model.litmus import Expectation, Litmus
+    from isolitmus.model.litmus import Expectation
     from isolitmus.model.schema import Schema
+    from isolitmus.model.statement import Statement
     from isolitmus.model.values import Rows, Value
 
 __all__ = ["litmus_text"]
@@ -27,6 +29,8 @@ def litmus_text(test: Litmus | HistoryTest) -> str:
     >>> read_litmus(litmus_text(test), "reorder").transactions == test.transactions
     True
     """
+    if isinstance(test, Litmus) and test.raw:
+        return test.text  # nobody makes up raw transactions: they come from files
     lines = _history(test) if isinstance(test, HistoryTest) else _lines(test)
     return "\n".join([*_head(test), *lines]) + "\n"
 
@@ -61,11 +65,36 @@ def _lines(test: Litmus) -> Iterator[str]:
     yield "[transactions]"
     width = max(map(len, test.transactions))
     for name, statement in test.transactions.items():
-        yield f"{name:<{width}} = {_text(statement.sql)}"
+        yield f"{name:<{width}} = {_transaction(statement, test.client(name))}"
     for who, expect in test.expect.items():
         yield ""
         yield f"[expect.{who if _bare(who) else _text(who)}]"
         yield from _expectation(expect)
+
+
+def _transaction(statement: Statement, client: Client) -> str:
+    if client == Client():
+        return _text(statement.sql)
+    table = {}
+    if client.write is None:
+        table["sql"] = _text(statement.sql)
+    else:
+        table["write"] = _text(client.write.mode)
+        table["table"] = _text(client.write.table)
+        table["query"] = _text(client.write.query)
+        if client.write.options:
+            table["options"] = _texts(client.write.options)
+    if client.before:
+        table["before"] = _list(_text(aside.sql) for aside in client.before)
+    if client.let:
+        table["let"] = _texts({name: read.sql for name, read in client.let.items()})
+    if client.conf:
+        table["conf"] = _texts(client.conf)
+    if client.app is not None:
+        table["app"] = f"{{ id = {_text(client.app[0])}, version = {client.app[1]} }}"
+    if client.session is not None:
+        table["session"] = _text(client.session)
+    return _inline(table)
 
 
 def _table(schema: Schema, init: list[str]) -> Iterator[str]:
@@ -73,8 +102,7 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
     if schema.partitioned_by:
         yield f"partitioned_by = {_list(map(_text, schema.partitioned_by))}"
     if schema.properties:
-        pairs = {_text(k): _text(v) for k, v in schema.properties.items()}
-        yield f"properties     = {_inline(pairs)}"
+        yield f"properties     = {_texts(schema.properties)}"
     if schema.rows_per_file is not None:
         yield f"rows_per_file  = {schema.rows_per_file}"
     if init:
@@ -132,6 +160,11 @@ def _value(value: Value) -> str:
 def _text(text: str) -> str:
     """A TOML basic string: JSON's escapes are TOML's, but for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _texts(table: Mapping[str, str]) -> str:
+    """A table of texts; its keys may hold dots."""
+    return _inline({k if _bare(k) else _text(k): _text(v) for k, v in table.items()})
 
 
 def _list(parts: Iterable[str]) -> str:

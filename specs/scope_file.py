@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.scope import FRESH, Scope, fresh
-from isolitmus.model.statement import Read
+from isolitmus.model.statement import Read, unseen
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.table_file import FileReader, read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from isolitmus.model.statement import Statement
 
 __all__ = ["LARGEST", "read_scope"]
 
@@ -46,26 +48,32 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     texts = reader.strings(inner, "scope", "statements")
     if not texts:
         reader.refuse("scope.statements is empty")
-    place = f"{reader.place('scope.statements')}, in statements"
+
+    def statement(text: str, sql: str) -> Statement:
+        place = reader.place_of("scope.statements", text)
+        return read_statement(sql, schemas, f"{place}, in statements")
+
     statements = tuple(
-        tuple(
-            read_statement(text, schemas, place)
-            for text in (sql.replace(FRESH, str(fresh(n))) for n in range(1, LARGEST + 1))
-        )
-        if FRESH in sql
-        else (read_statement(sql, schemas, place),) * LARGEST
-        for sql in texts
+        tuple(statement(text, text.replace(FRESH, str(fresh(n)))) for n in range(1, LARGEST + 1))
+        if FRESH in text
+        else (statement(text, text),) * LARGEST
+        for text in texts
     )
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
         reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
     readers = tuple(
-        read_statement(sql, schemas, f"{reader.place('scope.readers')}, in readers")
+        read_statement(sql, schemas, f"{reader.place_of('scope.readers', sql)}, in readers")
         for sql in reader.strings(inner, "scope", "readers")
     )
     writing = next((s.sql for s in readers if not isinstance(s, Read)), None)
     if writing is not None:
         reader.refuse(f"scope.readers holds a statement that writes, '{writing}'")
+    travelling = next((s.sql for s in (*(s[0] for s in statements), *readers) if unseen(s)), None)
+    if travelling is not None:
+        reader.refuse(
+            f"scope holds '{travelling}'; a table's older versions and other paths are for litmus tests"
+        )
     noops = reader.get(inner, "scope", "noops", str, "skip")
     if noops not in ("skip", "keep"):
         reader.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")

@@ -7,7 +7,7 @@ in the author's text. There are no implicit casts but INT to BIGINT.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal, NoReturn, get_args
 
@@ -18,11 +18,13 @@ from isolitmus.model.errors import SqlError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from isolitmus.model.schema import Column, Type
 
-__all__ = ["Place", "Scope", "Side", "only", "read_expression"]
+    SubqueryReader = Callable[["Scope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery]
+
+__all__ = ["OUTSIDE", "Place", "Scope", "Side", "only", "read_expression"]
 
 DIGITS = re.compile("0*([0-9]+)")
 LONGEST = len(str(RANGES["BIGINT"][1]))
@@ -43,6 +45,7 @@ AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
     exp.Max: "max",
 }
 Context = Literal["row", "aggregate", "constant"]
+OUTSIDE = "is outside the SQL that isolitmus models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +78,31 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a column name may mean: the sides in order; side 0 is the target or the only table."""
+    """What a column name may mean: the sides in order; side 0 is the target or the only table. The
+    first ``outer`` of them belong to the query around a subquery, and come second.
+
+    ``subquery`` reads a subquery; where there can be none, it is the sentence that says so.
+    """
 
     place: Place
     sides: tuple[Side | None, ...]
+    subquery: SubqueryReader | str = f"a subquery here {OUTSIDE}"
+    outer: int = 0
 
     def resolve(self, node: exp.Column) -> ex.ColumnRef:
         """The column that a name denotes; refused if there is none, or more than one."""
         if node.args.get("db") or node.args.get("catalog"):
             self.place.refuse(node, f"column '{node.sql()}' is qualified too far; use table.column")
         name, qualifier = node.name, node.table
-        found = [
-            ex.ColumnRef(s, i, name, column.type)
+        shown = f"{qualifier}.{name}" if qualifier and self.outer else name
+        every = [
+            ex.ColumnRef(s, i, shown, column.type)
             for s, side in enumerate(self.sides)
             if side is not None and (not qualifier or side.name.lower() == qualifier.lower())
             for i, column in enumerate(side.columns)
             if column.name.lower() == name.lower()
         ]
+        found = [ref for ref in every if ref.side >= self.outer] or every
         if len(found) == 1:
             return found[0]
         if found:
@@ -108,24 +119,30 @@ def only(place: Place, node: exp.Expr, *handled: str) -> None:
             shown = value[0] if isinstance(value, list) else value
             place.refuse(
                 shown if isinstance(shown, exp.Expr) else node,
-                f"'{key.rstrip('_').replace('_', ' ').upper()}' is outside the SQL that isolitmus models",
+                f"'{key.rstrip('_').replace('_', ' ').upper()}' {OUTSIDE}",
             )
 
 
 def read_expression(
-    scope: Scope, node: exp.Expr, context: Context = "row", null: Type = "INT"
+    scope: Scope,
+    node: exp.Expr,
+    context: Context = "row",
+    null: Type = "INT",
+    keys: tuple[ex.ColumnRef, ...] = (),
 ) -> ex.Expr:
-    """The expression of a row, of a group (aggregates allowed) or of nothing (constants only).
+    """The expression of a row, of a group (aggregates and its ``keys`` allowed) or of nothing
+    (constants only).
 
     ``null`` is the type that a bare NULL takes here. SqlError with the place for all else.
     """
-    return _Reader(scope, context).read(node, null)
+    return _Reader(scope, context, keys).read(node, null)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     scope: Scope
     context: Context
+    keys: tuple[ex.ColumnRef, ...] = ()
 
     def read(self, node: exp.Expr, null: Type = "INT") -> ex.Expr:
         place = self.scope.place
@@ -150,9 +167,12 @@ class _Reader:
             case exp.Column():
                 if self.context == "constant":
                     place.refuse(node, f"column '{node.sql()}' stands where only constants can")
-                if self.context == "aggregate":
+                column = self.scope.resolve(node)
+                if self.context == "aggregate" and not any(
+                    column.index == key.index for key in self.keys
+                ):
                     place.refuse(node, f"column '{node.sql()}' stands outside an aggregate")
-                return self.scope.resolve(node)
+                return column
             case exp.Neg():
                 operand = self._integer(node.this)
                 return ex.Negate(operand, operand.type)
@@ -166,9 +186,36 @@ class _Reader:
                 return ex.Not(self._boolean(node.this))
             case exp.Is(this=subject, expression=exp.Null()):
                 return ex.IsNull(self._column(subject))
+            case exp.In(args={"query": exp.Subquery() as query}):
+                return self._subquery("in", query, node.this)
             case exp.In():
                 return self._in(node)
-        place.refuse(node, f"'{node.sql('databricks')}' is outside the SQL that isolitmus models")
+            case exp.Exists():
+                return self._subquery("exists", node)
+            case exp.Subquery():
+                return self._subquery("scalar", node)
+        place.refuse(node, f"'{node.sql('databricks')}' {OUTSIDE}")
+
+    def _subquery(
+        self,
+        kind: Literal["exists", "in", "scalar"],
+        node: exp.Expr,
+        subject: exp.Expr | None = None,
+    ) -> ex.Expr:
+        read = self.scope.subquery
+        if isinstance(read, str):
+            self.scope.place.refuse(node, read)
+        only(self.scope.place, node, "this")
+        found = read(self.scope, kind, node.this)
+        if subject is None:
+            return found
+        operand = self.read(subject)
+        if operand.type != found.item.type and not {operand.type, found.item.type} <= set(INTEGERS):
+            self.scope.place.refuse(
+                subject,
+                f"'{subject.sql()}' is {operand.type}, the subquery gives {found.item.type}",
+            )
+        return replace(found, operand=operand)
 
     def _literal(self, node: exp.Expr) -> ex.Const:
         digits = node.this if isinstance(node, exp.Neg) else node
@@ -191,9 +238,7 @@ class _Reader:
     def _date(self, node: exp.Cast) -> ex.Const:
         source = node.this
         if not (node.to.is_type("date") and isinstance(source, exp.Literal) and source.is_string):
-            self.scope.place.refuse(
-                node, "a CAST is outside the SQL that isolitmus models; of types, DATE '…' is read"
-            )
+            self.scope.place.refuse(node, f"a CAST {OUTSIDE}; of types, DATE '…' is read")
         try:
             return ex.Const(date.fromisoformat(source.this), "DATE")
         except ValueError:
@@ -271,6 +316,6 @@ class _Reader:
             return ex.Aggregate("count", None, "BIGINT")
         operand = _Reader(self.scope, "row").read(node.this)
         if function == "sum" and operand.type not in INTEGERS:
-            place.refuse(node, f"sum of {operand.type} is outside the SQL that isolitmus models")
+            place.refuse(node, f"sum of {operand.type} {OUTSIDE}")
         type_: Type = "BIGINT" if function in ("count", "sum") else operand.type
         return ex.Aggregate(function, operand, type_)

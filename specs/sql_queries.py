@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -12,18 +13,22 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError, brief, excerpt, near
-from isolitmus.model.normal import query_surprise, surprise
-from isolitmus.specs.sql_expressions import Place, Scope, Side, only, read_expression
+from isolitmus.model.normal import columns, query_surprise, surprise
+from isolitmus.specs.placeholders import aliased, marked, marked_version
+from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema, Type
 
-__all__ = ["OUTSIDE", "QueryReader", "items_of"]
+__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of"]
 
-OUTSIDE = "is outside the SQL that isolitmus models"
 UNMODELLED = "in a query plan is not modelled"
+REFUSED = (
+    "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
+    " subqueries stand in INSERT … SELECT and in SET"
+)
 DEEPEST = 100
 DEEP = "is nested too deeply"
 
@@ -41,7 +46,7 @@ class QueryReader:
         level = logger.level
         logger.setLevel(logging.CRITICAL)
         try:
-            trees = sqlglot.parse(text, read="databricks")
+            trees = sqlglot.parse(marked(text), read="databricks")
         except SqlglotError as error:
             details = getattr(error, "errors", None) or [{}]
             line, column = details[0].get("line") or 1, details[0].get("col") or 1
@@ -65,10 +70,10 @@ class QueryReader:
 
     # Tables
 
-    def table(self, node: exp.Expr | None) -> tuple[Schema, Side]:
+    def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.place.refuse(node, "a table's name is wanted here")
-        only(self.place, node, "this", "alias")
+        only(self.place, node, "this", "alias", *handled)
         schema = self.schemas.get(node.name.lower())
         if schema is None:
             names = [s.name for s in self.schemas.values()]
@@ -78,11 +83,11 @@ class QueryReader:
     def scope(self, *sides: Side | None) -> Scope:
         return Scope(self.place, sides)
 
-    def where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
+    def where(self, scope: Scope, node: exp.Expr | None) -> ex.Expr | None:
         if node is None:
             return None
         only(self.place, node, "this")
-        return self.condition(self.scope(side), node.this)
+        return self.condition(scope, node.this)
 
     def condition(self, scope: Scope, node: exp.Expr) -> ex.Expr:
         condition = read_expression(scope, node)
@@ -123,11 +128,11 @@ class QueryReader:
         self.place.refuse(node, f"this query {OUTSIDE}; use VALUES, SELECT or UNION ALL")
 
     def constants(
-        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None
+        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None, scope: Scope | None = None
     ) -> tuple[ex.Expr, ...]:
         return tuple(
             read_expression(
-                self.scope(),
+                scope or self.scope(),
                 n.this if isinstance(n, exp.Alias) else n,
                 "constant",
                 types[i] if types is not None and i < len(types) else "INT",
@@ -136,35 +141,150 @@ class QueryReader:
         )
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> st.Branch:
-        only(self.place, node, "expressions", "from_", "where")
+        only(self.place, node, "expressions", "from_", "where", "group")
         source = node.args.get("from_")
         if source is None:
-            if node.args.get("where"):
-                self.place.refuse(node, f"WHERE without FROM {OUTSIDE}")
-            return st.Values((self.constants(node.expressions, types),))
-        schema, side = self.table(source.this)
-        scope = self.scope(side)
-        grouped = any(
-            isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max)
-            for item in node.expressions
-            for n in item.walk()
-        )
+            if node.args.get("group"):
+                self.place.refuse(node, f"GROUP BY without FROM {OUTSIDE}")
+            scope = Scope(self.place, (), self.subquery)
+            where = self.where(scope, node.args.get("where"))
+            return st.Values((self.constants(node.expressions, types, scope),), where)
+        schema, side = self.source(source.this)
+        version = self.version(source.this)
+        scope = Scope(self.place, (side,), self.subquery)
+        keys = self.keys(scope, node.args.get("group"))
+        grouped = bool(keys) or any(map(_aggregates, node.expressions))
         items: list[ex.Expr] = []
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Star):
+            if isinstance(inner, exp.Star) and not keys:
                 only(self.place, inner)
                 items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns)]
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
-            items.append(read_expression(scope, inner, "aggregate" if grouped else "row", null))
-        where = self.where(side, node.args.get("where"))
+            context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
+            items.append(read_expression(scope, inner, context, null, keys))
+        where = self.where(scope, node.args.get("where"))
+        self.foreseen(where, node.args.get("where"))
+        self.evaluated(schema, where, node.args.get("where"))
+        alias = bool(source.this.args.get("db"))
+        return st.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
+
+    def keys(self, scope: Scope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
+        """The columns of a GROUP BY."""
+        if node is None:
+            return ()
+        only(self.place, node, "expressions")
+        for key in node.expressions:
+            if not isinstance(key, exp.Column):
+                self.place.refuse(key, f"GROUP BY anything but columns {OUTSIDE}")
+        return tuple(map(scope.resolve, node.expressions))
+
+    def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
+        """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
+        if not isinstance(node, exp.Table) or not node.args.get("db"):
+            return self.table(node, "version")
+        name = aliased(node, self.schemas)
+        if name is None:
+            wanted = "{alias}" if len(self.schemas) == 1 else "{alias[NAME]}"
+            self.place.refuse(
+                node, f"write delta.`{wanted}` for another path to a table's files, or its name"
+            )
+        only(self.place, node, "this", "db", "alias")
+        schema = self.schemas[name]
+        return schema, Side(node.alias or schema.name, schema.columns)
+
+    def version(self, node: exp.Table) -> int | None:
+        """The init statement whose version of the table is read, if it is not the snapshot's."""
+        if node.args.get("version") is None:
+            return None
+        number = marked_version(node)
+        if number is None:
+            self.place.refuse(
+                node, "write VERSION AS OF {init[1]}: the first init statement's version"
+            )
+        return number
+
+    def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
         unknown = None if where is None else query_surprise(where)
         if unknown is not None:
+            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+
+    def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Refuse a condition on partition columns with an aggregate that Delta may answer from
+        metadata: it then counts as TRUE in the check of conflicts (widenNonDeterministicPredicates).
+        """
+        parts = schema.partition_indexes
+        for condition in ex.conjuncts(where) if parts else ():
+            if all(column.index in parts for column in columns(condition)) and any(
+                subquery.grouped for subquery in ex.subqueries(condition)
+            ):
+                self.place.refuse(
+                    node,
+                    f"'{condition}' names partition columns only: whether Delta evaluates such an"
+                    " aggregate when it checks for conflicts is not modelled",
+                )
+
+    def subquery(
+        self, around: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
+    ) -> ex.Subquery:
+        """A SELECT of one table inside an expression."""
+        if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+            self.place.refuse(node, "a subquery is a SELECT … FROM one table")
+        only(self.place, node, "expressions", "from_", "where")
+        schema, side = self.table(node.args["from_"].this)
+        scope = Scope(
+            self.place,
+            (*around.sides, side),
+            "a subquery in a subquery " + OUTSIDE,
+            len(around.sides),
+        )
+        item, grouped = self.subquery_item(scope, kind, node)
+        where = self.where(scope, node.args.get("where"))
+        inner = len(around.sides)
+        found = ex.Subquery(
+            kind, schema.name, item, where, inner, "BOOLEAN" if kind != "scalar" else item.type,
+            grouped=grouped,
+        )  # fmt: skip
+        own = []
+        for part in ex.conjuncts(where):
+            sides = {column.side == inner for column in columns(part)}
+            if sides == {False}:
+                self.place.refuse(node, f"'{part}' names no column of {schema.name}")
+            own += [part] if sides == {True} else []
+        self.foreseen(reduce(ex.And, own) if own else None, node)
+        if found.correlated and grouped:
+            self.place.refuse(node, f"an aggregate in a correlated subquery {OUTSIDE}")
+        data = [c for part in own for c in columns(part) if c.index not in schema.partition_indexes]
+        if kind == "exists" and not found.correlated and not data:
             self.place.refuse(
-                node.args["where"], f"{unknown}: what Spark makes of that {UNMODELLED}"
+                node,
+                f"EXISTS of any row or of a whole partition reads some file of {schema.name}:"
+                " not modelled, compare count(*) with 0",
             )
-        return st.Select(schema.name, tuple(items), where, grouped)
+        return found
+
+    def subquery_item(
+        self, scope: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Select
+    ) -> tuple[ex.Expr, bool]:
+        """What a subquery selects, and whether that is an aggregate."""
+        if kind == "exists":
+            return ex.TRUE, False
+        if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Star):
+            self.place.refuse(node, "a subquery gives one column here")
+        item = node.expressions[0]
+        inner = item.this if isinstance(item, exp.Alias) else item
+        grouped = _aggregates(inner)
+        if kind == "scalar" and not grouped:
+            self.place.refuse(node, "a subquery that gives one value is an aggregate here")
+        return read_expression(scope, inner, "aggregate" if grouped else "row"), grouped
+
+
+def _aggregates(item: exp.Expr) -> bool:
+    """Whether there is an aggregate in an item, outside subqueries."""
+    nodes = item.walk(prune=lambda n: isinstance(n, exp.Subquery))
+    return any(isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max) for n in nodes)
 
 
 def _deeper(tree: exp.Expr, most: int) -> bool:

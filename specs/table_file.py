@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
+from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.model.schema import TYPES, Column, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
@@ -28,8 +29,8 @@ KEY = re.compile(
 PLACE = re.compile(r"line (\d+), column (\d+)")
 LEAST, MOST = RANGES["BIGINT"]
 TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
-OFF_PROPERTIES = {"delta.enabledeletionvectors": "false"}
-"""Table properties that the model knows, with the one value that it models."""
+SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
+"""The table properties that the model knows, each "true" or "false"."""
 
 
 def read_toml(text: str, label: str) -> Table:
@@ -78,6 +79,15 @@ class FileReader:
         """The file, and the line of a key such as ``table.columns``."""
         line = _line(self.text, where)
         return f"{self.label}:{line}" if line else self.label
+
+    def place_of(self, where: str, text: str) -> str:
+        """The file, and the line of a text in the list of a key; of the key if it is not told from it."""
+        first = _line(self.text, where)
+        lines = self.text.split("\n")
+        for number in range(first, len(lines) + 1) if first else ():
+            if text and text in lines[number - 1]:
+                return f"{self.label}:{number}"
+        return self.place(where)
 
     def shown(self, value: object) -> str:
         """A value as a message shows it."""
@@ -173,7 +183,7 @@ class FileReader:
     def schema(self, name: str, table: object, where: str) -> Schema:
         if not isinstance(table, dict):
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
-        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init")
+        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init", "files")
         self.keys(table, where, known)
         columns = tuple(
             self.column(where, part) for part in self.get(table, where, "columns", str).split(",")
@@ -199,10 +209,13 @@ class FileReader:
             )
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
-            if OFF_PROPERTIES.get(key.lower()) != value:
+            switch = key.lower() in SWITCHES and value in ("true", "false")
+            feature = key.startswith(SUPPORTED) and value == "supported"
+            if not switch and not (feature and key.removeprefix(SUPPORTED) in FEATURES):
                 self.refuse(
                     f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
-                    " known: delta.enableDeletionVectors = 'false'"
+                    " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
+                    ' "true" or "false", and delta.feature.NAME, "supported"'
                 )
         return Schema(name, columns, partitions, properties, rows_per_file)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Expr, Spec
 
-__all__ = ["increasing", "monotone"]
+__all__ = ["increasing", "monotone", "pairwise"]
 
 
 def monotone(spec: Spec) -> bool:
@@ -28,6 +28,23 @@ def monotone(spec: Spec) -> bool:
     False
     """
     return all(_grows(axiom.expr, spec.definitions) for axiom in spec.axioms)
+
+
+def pairwise(spec: Spec) -> bool:
+    """Whether a frame is admitted just if the frame of any two of its nodes is.
+
+    So it is if every axiom says of a relation that it is empty, and two nodes decide between
+    themselves what is in it.
+
+    >>> from isolitmus.specs.catalogue import protocol
+    >>> pairwise(protocol("delta-write-serializable"))
+    True
+    >>> pairwise(protocol("delta-write-serializable-repaired"))
+    False
+    """
+    return all(
+        axiom.test == "empty" and _local(axiom.expr, spec.definitions) for axiom in spec.axioms
+    )
 
 
 def increasing(spec: Spec) -> bool:

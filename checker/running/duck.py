@@ -14,16 +14,23 @@ import duckdb
 import sqlglot
 from sqlglot import expressions as exp
 
+from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.binding import TooManyRows, bind, scalar
+from isolitmus.specs.placeholders import aliased, marked, marked_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
     from isolitmus.model.values import Rows
 
 __all__ = ["DuckExecutor"]
+
+Checks = dict[tuple[str, str], str]
+"""For each constraint, by table and name, a query that fails if a row breaks it."""
 
 
 @cache
@@ -39,8 +46,31 @@ class DuckExecutor:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
-        self._init = [sql for statement in litmus.init for sql in _translate(statement)]
-        self._texts = {name: _translate(s) for name, s in litmus.transactions.items()}
+        tables = litmus.tables
+        changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
+        widens = any(isinstance(change, df.AddColumns) for change in changes)
+        lets = (query for client in litmus.clients.values() for query in client.let.values())
+        kept = {
+            (select.table, select.version)
+            for statement in (*litmus.transactions.values(), *lets)
+            for select in st.unseen(statement)
+            if select.version is not None
+        }
+        self._init: list[str] = []
+        self._checks: list[Checks] = [{}]
+        for number, statement in enumerate(litmus.init, 1):
+            self._init += _translate(statement, tables)
+            self._checks.append(self._constrained(self._checks[-1], statement))
+            self._init += [
+                f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
+                for at in sorted(kept)
+                if at[1] == number
+            ]
+        self._texts = {
+            name: _translate(statement, tables, widens=widens)
+            for name, statement in litmus.transactions.items()
+            if not litmus.client(name).let
+        }
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -50,11 +80,23 @@ class DuckExecutor:
             run(f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})')
         for sql in self._init:
             run(sql)
+        reached: dict[str, int] = {}
+        checks = self._checks[-1]
         for name in order:
+            app = self._litmus.client(name).app
+            if app is not None and reached.get(app[0], -1) >= app[1]:
+                continue
+            if app is not None:
+                reached[app[0]] = app[1]
             try:
-                for sql in self._texts[name]:
+                for sql in self._texts.get(name) or self._bound(name):
+                    run(sql)
+                checks = self._constrained(checks, self._litmus.transactions[name])
+                for sql in checks.values():
                     run(sql)
             except (
+                TooManyRows,
+                duckdb.BinderException,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -65,20 +107,115 @@ class DuckExecutor:
             for name in self._litmus.tables
         }
 
+    def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
+        """The checks that hold once a statement is through."""
+        match statement:
+            case df.Definition(target=target, change=df.AddConstraint(name=name, text=text)):
+                condition = _sql(sqlglot.parse_one(text, read="databricks"))
+                sql = f"SELECT error('a row outside') FROM \"{target}\" WHERE ({condition}) IS NOT TRUE"
+                return {**checks, (target, name): sql}
+            case df.Definition(target=target, change=df.DropConstraint(name=name)):
+                return {at: sql for at, sql in checks.items() if at != (target, name)}
+            case df.Restore(target=target, version=version):
+                others = {at: sql for at, sql in checks.items() if at[0] != target}
+                then = self._checks[version]
+                return others | {at: sql for at, sql in then.items() if at[0] == target}
+        return checks
 
-def _translate(statement: st.Statement) -> list[str]:
+    def _bound(self, name: str) -> list[str]:
+        """The statement of a transaction whose client reads first, now."""
+        tables, run = self._litmus.tables, _duck().execute
+        values = {
+            parameter: scalar(query.sql, tuple(run(_query(query.sql, tables)).fetchall()))
+            for parameter, query in self._litmus.client(name).let.items()
+        }
+        return _translate(bind(self._litmus.transactions[name], values, tables), tables)
+
+
+def _query(sql: str, schemas: Mapping[str, Schema]) -> str:
+    return _sql(_tree(sql, schemas))
+
+
+def _tree(sql: str, schemas: Mapping[str, Schema]) -> exp.Expr:
+    """The author's text; a table at the version of an init statement is a table of its own, and one
+    by another path is the table.
+    """
+    tree = sqlglot.parse_one(marked(sql), read="databricks")
+    for table in list(tree.find_all(exp.Table)):
+        if table.db:
+            name = aliased(table, schemas) or table.name
+            table.set("this", exp.to_identifier(name))
+            table.set("db", None)
+        if table.args.get("version"):
+            name = _after(table.name.lower(), marked_version(table) or 0)
+            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+            table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
+    return tree
+
+
+def _after(table: str, number: int) -> str:
+    return f"{table.lower()} after init {number}"
+
+
+def _translate(
+    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
+) -> list[str]:
     if isinstance(statement, st.Optimize | st.Read):
         return []
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    if isinstance(statement, df.Definition):
+        return _definition(statement)
+    if isinstance(statement, df.Restore):
+        table, earlier = statement.target, _after(statement.target, statement.version)
+        return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
+    if isinstance(statement, st.Truncate):
+        return [f'DELETE FROM "{statement.target}"']
+    tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(tree, exp.Insert) and tree.args.get("overwrite"):
-        return [
-            f"CREATE OR REPLACE TEMP TABLE replacement AS {_sql(tree.expression)}",
-            f'DELETE FROM "{statement.target}"',
-            f"INSERT INTO {_sql(tree.this)} SELECT * FROM replacement",
-        ]
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:
+        return _insert(statement, tree, schemas[statement.target])
     return [_sql(tree)]
+
+
+def _definition(statement: df.Definition) -> list[str]:
+    """The columns that a definition adds: what else it does no later statement sees in its rows."""
+    match statement.change:
+        case df.AddColumns(columns):
+            table = f'"{statement.target}"'
+            return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
+    return []
+
+
+def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes."""
+    into = tree.this
+    named = into.expressions if isinstance(into, exp.Schema) else []
+    spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
+    parts = spec.expressions if spec is not None else []
+    fixed = {part.this.name.lower(): _sql(part.expression) for part in parts}
+    open_ = [c.name for c in schema.columns if c.name.lower() not in fixed]
+    columns = ", ".join(f'"{c}"' for c in [*([n.name for n in named] or open_), *fixed])
+    query = _sql(tree.expression)
+    if fixed:
+        query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
+    if not statement.overwrite:
+        return [f'INSERT INTO "{schema.name}" ({columns}) {query}']
+    check, where = [], "TRUE"
+    if statement.dynamic and schema.partitioned_by:
+        same = (
+            f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
+        )
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif statement.where is not None:
+        where = _sql(sqlglot.parse_one(str(statement.where), read="databricks"))
+        check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
+    return [
+        f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
+        f"INSERT INTO replacement ({columns}) {query}",
+        *check,
+        f'DELETE FROM "{schema.name}" WHERE {where}',
+        f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
+    ]
 
 
 def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
@@ -93,7 +230,7 @@ def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
                 if isinstance(assignment, exp.EQ):
                     assignment.this.set("table", None)
     matched = [(clause.action, clause.condition) for clause in statement.matched]
-    if matched != [("delete", None)] or len(statement.not_matched) > 1:
+    if matched != [("delete", None)] or len(statement.not_matched) > 1 or statement.by_source:
         return [_sql(tree)]
     target, source, on = (_sql(tree.args[part]) for part in ("this", "using", "on"))
     inserts = [when for when in whens if not when.args["matched"]]

@@ -7,32 +7,44 @@ partition. A statement's effect depends on nothing but the snapshot and the name
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.merging import merge
-from isolitmus.checker.running.skipping import Filters, command_filters
-from isolitmus.checker.running.snapshot import Snapshot, assigned
+from isolitmus.checker.running.raw import raw_effect
+from isolitmus.checker.running.removing import removal
+from isolitmus.checker.running.skipping import command_filters
+from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.execution import Database, RowRead
+    from isolitmus.model.execution import Database
     from isolitmus.model.schema import Schema
-    from isolitmus.model.values import Row, Rows
+    from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["effect"]
 
 
 def effect(
-    statement: st.Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+    statement: st.Statement,
+    database: Database,
+    writer: str,
+    schemas: Mapping[str, Schema],
+    outside: Outside = INSIDE,
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot.
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of what
+    it reads may be ``outside`` the transaction.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
@@ -45,23 +57,40 @@ def effect(
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    snapshot = Snapshot(database, writer, schemas)
+    altered = current(database, schemas)
+    snapshot = Snapshot(database, writer, altered, outside)
     try:
-        match statement:
-            case st.Read():
-                return _read(snapshot, statement)
-            case st.Insert():
-                return _insert(snapshot, statement)
-            case st.Delete():
-                return _delete(snapshot, statement)
-            case st.Update():
-                return _update(snapshot, statement)
-            case st.Merge():
-                return merge(snapshot, statement)
-            case st.Optimize():
-                return _optimize(snapshot, statement)
+        if isinstance(statement, Restore):
+            return restore(snapshot, schemas, statement)
+        if altered is schemas and not isinstance(statement, Late):
+            return _effect(snapshot, statement)
+        return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
         return Effect(error=error)
+
+
+def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
+    match statement:
+        case st.Read():
+            return _read(snapshot, statement)
+        case st.Insert():
+            return _insert(snapshot, statement)
+        case st.Delete():
+            return _delete(snapshot, statement)
+        case st.Update():
+            return _update(snapshot, statement)
+        case st.Merge():
+            return merge(snapshot, statement)
+        case st.Truncate():
+            return _truncate(snapshot, statement)
+        case st.Optimize():
+            return _optimize(snapshot, statement)
+        case Raw():
+            return raw_effect(snapshot, statement)
+        case Definition():
+            return define(snapshot, statement)
+        case Late() | Restore():
+            raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 
 def _read(snapshot: Snapshot, statement: st.Read) -> Effect:
@@ -71,82 +100,116 @@ def _read(snapshot: Snapshot, statement: st.Read) -> Effect:
 
 
 def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
-    """Append; with ``overwrite`` everything live is read and removed (WriteIntoDelta.scala)."""
+    """Append, or replace everything, the rows of a condition, or the partitions written to
+    (WriteIntoDelta.scala).
+    """
     schema = snapshot.schemas[statement.target]
     result = snapshot.query(statement.query, statement.target)
     branches: list[tuple[TableRow, ...]] = []
     for rows in result.branches:
         branches.append(snapshot.inserted(schema, rows, sum(map(len, branches))))
-    adds = snapshot.written(schema, branches)
-    writes = tuple(
-        RowWrite(schema.name, row.id, None, row.values) for branch in branches for row in branch
+    new = [row for branch in branches for row in branch]
+    writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
+    scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
+    removes: tuple[File, ...] = ()
+    if statement.overwrite:
+        dynamic = statement.dynamic and bool(schema.partition_indexes)
+        where = _in_partitions(schema, adds) if dynamic else statement.where
+        gone = removal(snapshot, schema, where)
+        if not dynamic and not all(gone.read.matches(row.values) for row in new):
+            raise ex.EvaluationError("DeltaInvariantViolationException", f"not {where}")
+        dead = (RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
+        reads, writes = (gone.read, *reads), (*dead, *writes)
+        adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))
+        removes = gone.removes
+        # the partitions that are replaced are found without recording a file as read
+        scans = scans if dynamic else (gone.filters, *scans)
+    footprint = snapshot.footprint(schema, scans, adds, removes)
+    if statement.overwrite and dynamic:
+        footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
+    if not statement.data_change:
+        footprint = replace(footprint, data_change=False)
+    return Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+
+
+def _in_partitions(schema: Schema, adds: tuple[File, ...]) -> ex.Expr:
+    """That a row is in a partition of these files; NULL equals NULL."""
+
+    def equals(index: int, value: Value) -> ex.Expr:
+        column = schema.columns[index]
+        ref = ex.ColumnRef(0, index, column.name, column.type)
+        return (
+            ex.IsNull(ref) if value is None else ex.Compare("=", ref, ex.Const(value, column.type))
+        )
+
+    partitions = dict.fromkeys(file.partition for file in adds)
+    return (
+        reduce(
+            ex.Or,
+            (reduce(ex.And, map(equals, schema.partition_indexes, p)) for p in partitions),
+        )
+        if partitions
+        else ex.Const(False, "BOOLEAN")
     )
-    if not statement.overwrite:
-        footprint = snapshot.footprint(schema, result.scans, adds)
-        return Effect(result.reads, writes, adds, frozenset(), footprint, "WRITE")
-    everything = snapshot.select(schema.name, None)
-    killed = tuple(RowWrite(schema.name, r.id, r.values, None) for r in everything.matched)
-    scans = (Filters((), ()), *result.scans)
-    footprint = snapshot.footprint(schema, scans, adds, snapshot.files(schema.name))
-    reads = (everything, *result.reads)
-    return Effect(reads, killed + writes, adds, footprint.removes, footprint, "WRITE")
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
-    """Partition predicates alone remove whole files; else touched files lose their matching
-    rows and what is left of them is rewritten together (DeleteCommand.scala).
-    """
     schema = snapshot.schemas[statement.target]
-    read = snapshot.select(schema.name, statement.where)
-    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in read.matched)
-    filters = command_filters(schema, statement.where)
-    touched = _touched(snapshot, schema, filters, read)
-    kept = [row for file in touched for row in file.rows if not read.matches(row.values)]
-    adds = snapshot.written(schema, [kept])
-    footprint = snapshot.footprint(schema, [filters], adds, touched)
-    return Effect((read,), writes, adds, footprint.removes, footprint, "DELETE")
-
-
-def _touched(
-    snapshot: Snapshot, schema: Schema, filters: Filters, read: RowRead
-) -> tuple[File, ...]:
-    """The files that a DELETE or UPDATE replaces."""
-    candidates = filters.files(schema, snapshot.files(schema.name))
-    if not filters.data:
-        return candidates
-    return tuple(f for f in candidates if any(read.matches(row.values) for row in f.rows))
+    gone = removal(snapshot, schema, statement.where)
+    adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
+    return Effect((gone.read,), writes, adds, footprint.removes, footprint, "DELETE")
 
 
 def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
-    """Touched files are rewritten together, rows that move among them (UpdateCommand.scala)."""
+    """Touched files are rewritten together, rows that move among them; with deletion vectors only
+    the new rows are written, unless whole partitions change (UpdateCommand.scala).
+    """
     schema = snapshot.schemas[statement.target]
-    read = snapshot.select(schema.name, statement.where)
-    filters = command_filters(schema, statement.where)
-    touched = _touched(snapshot, schema, filters, read)
-    rewritten: list[TableRow] = []
-    writes: list[RowWrite] = []
-    for row in (row for file in touched for row in file.rows):
-        if read.matches(row.values):
-            after = assigned(schema, statement.sets, row.values, (row.values,))
-            rewritten.append(TableRow(row.id, snapshot.writer, after))
-            writes.append(RowWrite(schema.name, row.id, row.values, after))
-        else:
-            rewritten.append(row)
-    adds = snapshot.written(schema, [rewritten])
-    footprint = snapshot.footprint(schema, [filters], adds, touched)
-    return Effect((read,), tuple(writes), adds, footprint.removes, footprint, "UPDATE")
+    gone = removal(snapshot, schema, statement.where)
+    planned = snapshot.planned()
+    sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
+    # the values of subqueries are read, but nobody records it (delta.md 8, H1)
+    looked = [planned.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
+    rewritten = [
+        TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
+        for file in gone.removes
+        for row in file.rows
+        if row.id in after or not schema.vectors
+    ]
+    writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
+    adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    reads = (gone.read, *looked)
+    return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
+
+
+def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
+    """A DELETE of all rows; of an empty table it does not even try to commit
+    (TruncateDeltaTableCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    gone = removal(snapshot, schema, None)
+    footprint = snapshot.footprint(schema, [gone.filters], (), gone.removes)
+    footprint = replace(footprint, changes_data=bool(gone.removes))
+    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
+    return Effect((gone.read,), writes, (), footprint.removes, footprint, "TRUNCATE")
 
 
 def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
-    """The files of each partition that has more than one become one; no row changes
-    (OptimizeTableCommand.scala). It records its predicate and just the files it compacts.
+    """The chosen files of each partition become one; no row changes (OptimizeTableCommand.scala).
+    It records its predicate and just the files it rewrites.
     """
     schema = snapshot.schemas[statement.target]
     filters = command_filters(schema, statement.where)
     by_partition: dict[Row, list[File]] = {}
     for file in filters.files(schema, snapshot.files(schema.name)):
-        by_partition.setdefault(file.partition, []).append(file)
-    removed = [f for files in by_partition.values() if len(files) > 1 for f in files]
+        if statement.rewrite != "vector" or file.dead:
+            by_partition.setdefault(file.partition, []).append(file)
+    least = 2 if statement.rewrite == "several" else 1
+    removed = [f for files in by_partition.values() if len(files) >= least for f in files]
     adds = snapshot.written(schema, [[row for file in removed for row in file.rows]])
     footprint = Footprint(
         schema,
@@ -156,5 +219,7 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
         removes=frozenset(f.path for f in removed),
         data_change=False,
         changes_data=False,
+        orders=statement.rewrite == "all",
     )
-    return Effect((), (), adds, footprint.removes, footprint, "OPTIMIZE")
+    operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
+    return Effect((), (), adds, footprint.removes, footprint, operation)

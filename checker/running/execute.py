@@ -12,14 +12,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
+from isolitmus.checker.running.clients import Clock
+from isolitmus.checker.running.conflicts import error_class
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.raw import file_of
+from isolitmus.checker.running.rebase import replayed
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.footprint import PLAIN
+from isolitmus.model.header import Header
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.table import TableState
-from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
@@ -41,19 +48,31 @@ __all__ = [
     "initial",
     "judge_execution",
     "observe",
+    "stages",
 ]
 
 NO_OP = "no-op"
 """The label of a commit that is not recorded."""
 ENGINE = "model"
+RETRIES = ("OPTIMIZE", "REORG")
+"""The operations that try again after a conflict."""
 
 
 def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
-    """The database when the schedule starts: each statement of ``init`` one commit, in order.
+    """The database when the schedule starts; LitmusError for an init statement that fails."""
+    return stages(tables, init)[-1]
+
+
+def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
+    """The empty database, and what it is after each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
-    database: Database = {name: TableState() for name in tables}
+    database: Database = {
+        name: TableState(tuple(file_of(schema, file) for file in schema.files))
+        for name, schema in tables.items()
+    }
+    found = [database]
     for k, statement in enumerate(init):
         done = effect(statement, database, f"+{k}", tables)
         if done.error is not None:
@@ -61,12 +80,19 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
                 f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
             )
         database = after(database, Event("", done, 0))
+        found.append(database)
+    return tuple(map(_of_nobody, found))
+
+
+def _of_nobody(database: Database) -> Database:
+    """The database with rows that no transaction wrote."""
     return {
-        name: TableState(
-            tuple(
+        name: replace(
+            state,
+            files=tuple(
                 replace(f, rows=tuple(replace(row, writer="") for row in f.rows))
                 for f in state.files
-            )
+            ),
         )
         for name, state in database.items()
     }
@@ -84,10 +110,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         _refuse_unanswerable(protocol)
     work = _Work(litmus, protocol)
     for step in litmus.schedule.steps:
-        if step.action in ("start", "both"):
-            work.start(step.transaction)
-        if step.action in ("commit", "both"):
-            work.commit(step.transaction)
+        work.take(step)
     return Execution(tuple(work.events), tuple(work.states))
 
 
@@ -110,25 +133,56 @@ class _Work:
     events: list[Event]
     states: list[Database]
     started: dict[str, Event]
+    clock: Clock
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
         self.litmus, self.protocol = litmus, protocol
         self.events, self.started = [], {}
         try:
-            self.states = [initial(litmus.tables, litmus.init)]
+            inits = stages(litmus.tables, litmus.init)
+            self.states, self.clock = [inits[-1]], Clock(litmus, inits)
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 
+    def take(self, step: Step) -> None:
+        name = step.transaction
+        self.clock.take(step, len(self.states) - 1)
+        if step.reads and name not in self.started:
+            self.start(name)
+        if step.ends:
+            self.commit(name)
+
     def start(self, name: str) -> None:
-        statement = self.litmus.transactions[name]
-        done = effect(statement, self.states[-1], name, self.litmus.tables)
-        self.started[name] = Event(name, done, len(self.states) - 1)
+        version = len(self.states) - 1
+        done = self.clock.effect(name, self.states, version)
+        session = self.litmus.client(name).session
+        self.started[name] = Event(name, done, version, session=session)
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
+        if event.conflict is not None and self.compacts_still(event):
+            again = replace(event, conflict=None, error_class=None)
+            again = replace(again, read_version=len(self.states) - 1)
+            event = committed(again, self.events, len(self.states), self.protocol)
         self.events.append(event)
+        if not event.aborted:
+            self.clock.ended(name)
         if event.version is not None:
             self.states.append(after(self.states[-1], event))
+
+    def compacts_still(self, event: Event) -> bool:
+        """Whether a compaction tries again after a conflict: while all its files are there as they
+        were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
+        """
+        footprint = event.effect.footprint
+        if event.effect.operation not in RETRIES or footprint is None:
+            return False
+        name = footprint.schema.name
+        then, now = (
+            {(f.path, f.dead) for f in state[name].files}
+            for state in (self.states[event.read_version], self.states[-1])
+        )
+        return {f for f in then if f[0] in footprint.removes} <= now
 
 
 def committed(event: Event, before: Sequence[Event], version: int, protocol: Spec | None) -> Event:
@@ -141,7 +195,8 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
     wanted = replace(event, version=version)
     if protocol is None:
         return wanted
-    attempt = frame([*(e for e in before if not e.aborted), wanted], reasons=False)
+    others = [e for e in before if not e.aborted]
+    attempt = frame([*others, wanted], reasons=False)
     self = len(attempt.nodes) - 1
     shown = frozenset(
         name for name, nodes in labels(attempt, protocol).items() if nodes >> self & 1
@@ -150,7 +205,11 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
         return replace(event, labels=shown)
     conflict = first_conflict(attempt, protocol, self)
     if conflict is not None:
-        return replace(event, conflict=conflict[1], labels=shown)
+        winner, exception = conflict
+        wrote = others[winner].effect.footprint
+        assert wrote is not None
+        said = error_class(exception, wrote, event.effect.footprint)
+        return replace(event, conflict=exception, error_class=said, labels=shown)
     return replace(wanted, labels=shown)
 
 
@@ -159,8 +218,18 @@ def after(database: Database, event: Event) -> Database:
     done = event.effect
     if done.footprint is None:
         return database
-    name = done.footprint.schema.name
-    return {**database, name: database[name].replay(done.removes, done.adds)}
+    name, marks = done.footprint.schema.name, done.footprint.marks
+    before = database[name]
+    if marks is PLAIN or done.writes:
+        state = replayed(before, done)
+    else:  # a raw transaction's files have no rows that could be carried over
+        state = before.replay(done.removes, done.adds)
+    header = before.header
+    if marks is not PLAIN:
+        header = (header or Header.of(done.footprint.schema)).after(
+            marks.metadata, marks.features, marks.domains, marks.apps
+        )
+    return {**database, name: state if header is None else state.under(header)}
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
@@ -191,7 +260,7 @@ def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
         0,
         {name: transactions[name] for name in litmus.transactions},
         tuple(
-            {name: state.rows() for name, state in database.items()}
+            {n: state.rows() for n, state in database.items() if n not in litmus.opaque}
             for database in execution.states
         ),
     )
@@ -204,7 +273,9 @@ def _transaction(event: Event) -> TransactionRun:
             f"error:{done.error.exception}", done.error.exception, read_version=event.read_version
         )
     if event.conflict is not None:
-        return TransactionRun(event.conflict, event.conflict, read_version=event.read_version)
+        return TransactionRun(
+            event.conflict, event.conflict, event.error_class, read_version=event.read_version
+        )
     if done.footprint is None:
         return TransactionRun("committed", read_version=event.read_version, rows=done.rows)
     if event.version is None:
@@ -215,7 +286,7 @@ def _transaction(event: Event) -> TransactionRun:
         read_version=event.read_version,
         version=event.version,
         commits=(event.version,),
-        blind=done.footprint.blind,
+        blind=done.footprint.claims_blind,
         isolation_level=level,
         operation=done.operation,
     )

@@ -8,26 +8,28 @@ before its insert and dead after its delete.
 from __future__ import annotations
 
 import itertools
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.chains import chains
+from isolitmus.checker.running.definitions import with_definitions
 from isolitmus.checker.running.row_reads import with_row_reads
+from isolitmus.model.footprint import PLAIN, Footprint
 from isolitmus.model.frame import Frame
 from isolitmus.model.reads import READ_RELATIONS
 from isolitmus.model.relation import Relation
 from isolitmus.model.values import show_row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from isolitmus.checker.running.chains import RowVersion
     from isolitmus.model.execution import Event, RowRead
-    from isolitmus.model.footprint import Footprint
     from isolitmus.model.values import Row
 
-__all__ = ["RELATIONS", "SETS", "frame"]
+__all__ = ["BASIC", "RELATIONS", "SETS", "frame"]
 
-PLAIN = (
+BASIC = (
     "so",
     "wr",
     "ww",
@@ -35,24 +37,47 @@ PLAIN = (
     "log",
     "vis",
     "unseen",
+    "protocol-clashes",
+    "metadata-clashes",
+    "same-domain",
+    "writes-read-app",
     "adds-meets-reads",
     "removes-meets-reads",
     "removes-meets-removes",
 )
-RELATIONS = (*PLAIN, *READ_RELATIONS)
-SETS = ("Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty")
+RELATIONS = (*BASIC, *READ_RELATIONS)
+FLAGS: dict[str, Callable[[Footprint], bool]] = {
+    "Blind": lambda f: f.claims_blind,
+    "NoData": lambda f: not f.data_change,
+    "ChangesData": lambda f: f.changes_data,
+    "Empty": lambda f: f.empty,
+    "Meta": lambda f: f.marks.metadata is not None,
+    "Protocol": lambda f: f.marks.features is not None,
+    "Marked": lambda f: f.marks.marked,
+    "Large": lambda f: f.marks.large,
+    "Backfill": lambda f: f.marks.backfill,
+    "Vectors": lambda f: f.schema.vectors,
+    "Partitioned": lambda f: bool(f.schema.partitioned_by),
+    "Ordering": lambda f: f.orders,
+    "Default": lambda f: f.marks.default_level,
+}
+"""Sets of commits, each by what puts a footprint in it."""
+SETS = ("Writer", "Reader", "Aborted", *FLAGS)
 
 
 def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
-    Every transaction is a session of its own. ``reasons`` False leaves ``why`` empty, for counting;
-    ``reads`` True gives it the reads as nodes, see ``checker.running.row_reads``. Relations: see RELATIONS,
-    of which those of the reads are there only with them; sets: SETS.
+    A transaction is a session of its own unless it names one that it shares. ``reasons`` False
+    leaves ``why`` empty, for counting; ``reads`` True gives it the reads as nodes, see
+    ``checker.running.row_reads``. Relations: see RELATIONS, of which those of the reads are there only
+    with them; sets: SETS.
     """
+    events = with_definitions(events)
     builder = _Builder(events, reasons)
     builder.orders()
     builder.footprints()
+    builder.clashes()
     builder.dependencies()
     seen = builder.frame()
     return with_row_reads(events, seen, reasons=reasons) if reads else seen
@@ -62,7 +87,7 @@ class _Builder:
     def __init__(self, events: Sequence[Event], reasons: bool) -> None:
         self.events = events
         self.reasons = reasons
-        self.rows = {name: [0] * len(events) for name in PLAIN}
+        self.rows = {name: [0] * len(events) for name in BASIC}
         self.why: dict[tuple[str, int, int], str] = {}
 
     def frame(self) -> Frame:
@@ -79,14 +104,9 @@ class _Builder:
                 sets["NoData"] |= bit
                 sets["Empty"] |= bit
                 continue
-            if footprint.blind:
-                sets["Blind"] |= bit
-            if not footprint.data_change:
-                sets["NoData"] |= bit
-            if footprint.changes_data:
-                sets["ChangesData"] |= bit
-            if footprint.empty:
-                sets["Empty"] |= bit
+            for name, holds in FLAGS.items():
+                if holds(footprint):
+                    sets[name] |= bit
         return sets
 
     def add(self, kind: str, i: int, j: int, why: str) -> None:
@@ -99,6 +119,13 @@ class _Builder:
     def orders(self) -> None:
         for j, later in enumerate(self.events):
             for i, earlier in enumerate(self.events):
+                if i < j and later.session is not None and earlier.session == later.session:
+                    self.add(
+                        "so",
+                        i,
+                        j,
+                        f"in session '{later.session}' {earlier.name} came before {later.name}",
+                    )
                 if i == j or earlier.version is None:
                     continue
                 if earlier.version <= later.read_version:
@@ -128,15 +155,56 @@ class _Builder:
                 if i == j or wrote is None:
                     continue
                 a, b = winner.name, loser.name
+                if wrote.marks is not PLAIN:
+                    self.marks(i, j, wrote, reads)
                 if wrote.adds_meet_reads_of(reads):
                     self.add("adds-meets-reads", i, j, self.added(a, wrote, b, reads))
                 if wrote.removes_meet_reads_of(reads):
-                    file = self.file(wrote.removes & reads.files, wrote)
-                    self.add("removes-meets-reads", i, j, f"{a} removed {file}, and {b} read it")
+                    both = wrote.removes & reads.files
+                    file = self.file(both or wrote.removes, wrote)
+                    read = "it" if both else f"the whole of {reads.schema.name}"
+                    self.add(
+                        "removes-meets-reads", i, j, f"{a} removed {file}, and {b} read {read}"
+                    )
                 if wrote.removes_meet_removes_of(reads):
                     file = self.file(wrote.removes & reads.removes, wrote)
                     why = f"{a} removed {file}, and {b} removed it, too"
                     self.add("removes-meets-removes", i, j, why)
+
+    def marks(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
+        """Conflicts that are about no file."""
+        a, b = self.events[i].name, self.events[j].name
+        for domain in wrote.same_domains(reads):
+            self.add("same-domain", i, j, f"{a} and {b} both set the domain {domain}")
+        for app in wrote.apps_read_by(reads):
+            why = f"{a} set the version of the application {app}, which {b} had looked up"
+            self.add("writes-read-app", i, j, why)
+
+    def clashes(self) -> None:
+        """What each commit cannot take over of the commits that it missed, in the order of the log:
+        what it can, it knows from then on.
+        """
+        written = [(e.version, i, e.name, e.effect.footprint) for i, e in enumerate(self.events)]
+        writers = [
+            (version, i, name, footprint)
+            for version, i, name, footprint in written
+            if version is not None and footprint is not None and footprint.marks is not PLAIN
+        ]
+        for j, loser in enumerate(self.events):
+            reads = loser.effect.footprint
+            if not writers or reads is None:
+                continue
+            header = reads.known
+            for version, i, name, wrote in sorted(writers, key=itemgetter(0)):
+                unseen = loser.read_version < version < (loser.version or version)
+                if i == j or not unseen or wrote.schema.name != reads.schema.name:
+                    continue
+                protocol, metadata, header = wrote.rebase(reads, header)
+                missed = f"{loser.name}, which had not seen it"
+                if protocol is not None:
+                    self.add("protocol-clashes", i, j, f"{name} {protocol}, before {missed}")
+                if metadata is not None:
+                    self.add("metadata-clashes", i, j, f"{name} {metadata}, before {missed}")
 
     def added(self, winner: str, wrote: Footprint, loser: str, reads: Footprint) -> str:
         """Where a file that the winner added meets what the loser read, in words."""
@@ -161,6 +229,8 @@ class _Builder:
             return ""
         folder, _, name = min(paths).rpartition("/")
         writer = name.rpartition("-")[0]
+        if not writer:  # a raw transaction's, called as its author likes
+            return f"the file {name} of {footprint.schema.name}"
         whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
         place = f"partition {folder} of " if folder else ""
         return f"a file in {place}{footprint.schema.name} {whose}"
@@ -222,6 +292,7 @@ class _Builder:
     def predicate(self, j: int, read: RowRead, versions: list[RowVersion]) -> None:
         """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
         event = self.events[j]
+        at = event.seen_by(read)
         for version in versions:
             if version.writer == j or version.table != read.table:
                 continue
@@ -233,13 +304,13 @@ class _Builder:
             assert writer.version is not None
             row = version.after if matches else version.before
             did = "put in" if matches else "took out"
-            if writer.version <= event.read_version:
+            if writer.version <= at:
                 why = f"{event.name} read {read.words} after {writer.name} {did} row {_show(row)}"
                 self.add("wr", version.writer, j, why)
             else:
                 saw = "without" if matches else "with"
                 why = (
-                    f"{event.name} read {read.words} at version {event.read_version},"
+                    f"{event.name} read {read.words} at version {at},"
                     f" {saw} row {_show(row)}, which {writer.name} {did}"
                 )
                 self.add("rw", j, version.writer, why)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.skipping import merge_filters
+from isolitmus.checker.running.removing import marked
+from isolitmus.checker.running.skipping import Filters, merge_filters
 from isolitmus.checker.running.snapshot import DELTA_CAST, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model.execution import Effect, RowRead, RowWrite
@@ -27,39 +29,55 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     """The effect of a MERGE on a snapshot.
 
     At row level it reads the target rows that ON pairs with some source row; if no clause inserts,
-    only those for which some clause's condition holds. A file is rewritten if it holds such a row.
+    only those for which some clause's condition holds; and those paired with none for which a clause
+    WHEN NOT MATCHED BY SOURCE has a condition that holds. A file is rewritten if it holds a row that
+    was read, and with such a clause always; with deletion vectors, changed rows are marked.
     """
     schema = snapshot.schemas[statement.target]
+    planned = snapshot.planned()
+    statement = _bound(planned, statement)
     source = snapshot.query(statement.source, statement.target)
     sources = [row for branch in source.branches for row in branch]
-    conditions = () if statement.not_matched else tuple(c.condition for c in statement.matched)
 
+    @cache
     def pairs(target: Row) -> list[Row]:
         return [s for s in sources if _true(statement.on, (target, s))]
 
     @cache
     def concerned(target: Row) -> bool:
-        return any(
-            not conditions or any(_true(c, (target, s)) for c in conditions) for s in pairs(target)
+        paired = pairs(target)
+        if not paired:
+            return any(_true(c.condition, (target,)) for c in statement.by_source)
+        clauses = statement.matched
+        return bool(statement.not_matched) or any(
+            _true(c.condition, (target, s)) for c in clauses for s in paired
         )
 
     words = f"{schema.name} ON {statement.on}"
+    words += " OR BY NO SOURCE" if statement.by_source else ""
     read = RowRead(schema.name, words, concerned, snapshot.matching(schema.name, concerned))
-    filters = merge_filters(schema, statement.on, conditions)
+    filters = _filters(schema, statement)
     live = snapshot.files(schema.name)
     touched: tuple[File, ...] = ()
-    if statement.matched:
+    if statement.matched or statement.by_source:
         _refuse_ambiguity(statement, filters.files(schema, live), pairs)
-        touched = tuple(f for f in live if any(concerned(r.values) for r in f.rows))
+        every = bool(statement.by_source)
+        touched = tuple(f for f in live if every or any(concerned(r.values) for r in f.rows))
     kept: list[TableRow] = []
     writes: list[RowWrite] = []
     for row in (row for file in touched for row in file.rows):
-        after = _matched(snapshot, schema, statement, row, pairs(row.values))
-        if after is not None:
+        after = _changed(snapshot, schema, statement, row, pairs(row.values))
+        if after is not None and (after is not row or not schema.vectors):
             kept.append(after)
         if after is not row:
             values = None if after is None else after.values
             writes.append(RowWrite(schema.name, row.id, row.values, values))
+    removes = touched
+    again: tuple[File, ...] = ()
+    if schema.vectors:
+        gone = {write.id for write in writes}
+        removes = tuple(f for f in touched if any(row.id in gone for row in f.rows))
+        again = marked(removes, gone)
     targets = [row.values for file in live for row in file.rows]
     inserts: list[tuple[TableRow, ...]] = []
     for branch in source.branches:
@@ -71,10 +89,43 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning
     # before the write: else each branch of its UNION ALL writes files of its own
     together = bool(touched) or bool(schema.partition_indexes)
-    adds = snapshot.written(schema, [[*kept, *inserted]] if together else inserts)
-    footprint = snapshot.footprint(schema, [filters, *source.scans], adds, touched)
-    reads = (read, *source.reads)
+    adds = (*again, *snapshot.written(schema, [[*kept, *inserted]] if together else inserts))
+    footprint = snapshot.footprint(schema, [filters, *source.scans], adds, removes)
+    # the values of subqueries are read, but nobody records it (delta.md 8, H1)
+    stored = [v for c in (*statement.matched, *statement.by_source) for _, v in c.sets]
+    stored += [v for c in statement.not_matched for v in c.values]
+    looked = [planned.lookup(s) for s in ex.subqueries(*stored) if writes]
+    reads = (read, *source.reads, *looked)
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
+
+
+def _filters(schema: Schema, statement: st.Merge) -> Filters:
+    """What MERGE records of its read of the target: all of it if rows that no source row matches
+    count (ClassicMergeExecutor.scala, findTouchedFiles).
+    """
+    if statement.by_source:
+        return Filters((), ())
+    conditions = () if statement.not_matched else tuple(c.condition for c in statement.matched)
+    return merge_filters(schema, statement.on, conditions)
+
+
+def _bound(snapshot: Snapshot, statement: st.Merge) -> st.Merge:
+    """The statement with what the subqueries in its values range over."""
+
+    def sets(clause: st.MatchedClause) -> st.MatchedClause:
+        values = snapshot.bound(value for _, value in clause.sets)
+        indexes = (index for index, _ in clause.sets)
+        return replace(clause, sets=tuple(zip(indexes, values, strict=True)))
+
+    def values(clause: st.NotMatchedClause) -> st.NotMatchedClause:
+        return replace(clause, values=snapshot.bound(clause.values))
+
+    return replace(
+        statement,
+        matched=tuple(map(sets, statement.matched)),
+        by_source=tuple(map(sets, statement.by_source)),
+        not_matched=tuple(map(values, statement.not_matched)),
+    )
 
 
 def _refuse_ambiguity(
@@ -90,19 +141,21 @@ def _refuse_ambiguity(
         )
 
 
-def _matched(
+def _changed(
     snapshot: Snapshot, schema: Schema, statement: st.Merge, row: TableRow, sources: list[Row]
 ) -> TableRow | None:
     """A row of a touched file after the first clause that holds: itself, rewritten, or None where
     it was deleted.
     """
-    for source in sources:
-        for clause in statement.matched:
-            if not _true(clause.condition, (row.values, source)):
+    clauses = statement.matched if sources else statement.by_source
+    pairs: list[tuple[Row, ...]] = [(row.values, source) for source in sources]
+    for rows in pairs or [(row.values,)]:
+        for clause in clauses:
+            if not _true(clause.condition, rows):
                 continue
             if clause.action == "delete":
                 return None
-            after = assigned(schema, clause.sets, row.values, (row.values, source))
+            after = assigned(schema, clause.sets, row.values, rows)
             return TableRow(row.id, snapshot.writer, after)
     return row
 

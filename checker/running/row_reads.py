@@ -7,7 +7,7 @@ sees the last version of a row at or before its read version, never one of its o
 commit comes later. ``init`` and the reads are in no set. Relations are those of ``model.reads``:
 
 - ``rf``: from the writer of the version seen; ``init`` if that is the initial one, or not born yet;
-- ``po``: nothing, since a transaction is one statement and a statement reads one snapshot;
+- ``po``: nothing, since a transaction is one statement and its reads have no order among them;
 - ``in``: from the read to its transaction;
 - ``rival``: from every other writer of the row, or ``init``, whose version changes whether the row
   matches, or is another version of a row that matched, and so was used;
@@ -90,7 +90,7 @@ def _looks(events: Sequence[Event]) -> Iterator[_Look]:
                 start = chain[0].before if chain else values[row_id]
                 versions = (RowVersion(first, table, row_id, None, start), *chain)
                 ends = [events[v.writer].version or 0 for v in chain]
-                seen = sum(end <= event.read_version for end in ends)
+                seen = sum(end <= event.seen_by(read) for end in ends)
                 yield _Look(j, read, versions, seen)
 
 
@@ -142,7 +142,7 @@ class _Builder:
     def saw(self, look: _Look) -> str:
         """What the reader saw of the row, a clause."""
         event, seen = self.events[look.reader], look.versions[look.seen]
-        read = f"{event.name} read {look.read.words} at version {event.read_version}"
+        read = f"{event.name} read {look.read.words} at version {event.seen_by(look.read)}"
         if seen.after is not None:
             return f"{read}, with row {_show(seen.after)} of {self.name(seen)}"
         born = any(version.after is not None for version in look.versions[: look.seen])

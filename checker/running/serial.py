@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Protocol
 
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, initial
+from isolitmus.checker.running.clients import perform
+from isolitmus.checker.running.execute import after, stages
+from isolitmus.checker.running.snapshot import Outside
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
@@ -56,9 +57,8 @@ class ModelExecutor:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
-        self._states: dict[tuple[str, ...], Database | None] = {
-            (): initial(litmus.tables, litmus.init)
-        }
+        self._inits = stages(litmus.tables, litmus.init)
+        self._states: dict[tuple[str, ...], Database | None] = {(): self._inits[-1]}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
@@ -72,7 +72,7 @@ class ModelExecutor:
         return self._states[order]
 
     def _step(self, before: Database, name: str) -> Database | None:
-        done = effect(self._litmus.transactions[name], before, name, self._litmus.tables)
+        done = perform(self._litmus, name, before, outside=Outside(inits=self._inits))
         return None if done.error is not None else after(before, Event(name, done, 0))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.model.schema import Schema
-    from isolitmus.model.table import File
+    from isolitmus.model.table import File, Stats
     from isolitmus.model.values import Value
 
 __all__ = ["Filters", "command_filters", "merge_filters", "query_filters"]
@@ -35,11 +35,16 @@ class Filters:
     data: tuple[ex.Expr, ...]
 
     def files(self, schema: Schema, files: Iterable[File]) -> tuple[File, ...]:
-        """The files that are left after pruning and skipping: what the transaction read."""
+        """The files that are left after pruning and skipping, neither of which looks at a filter with a
+        subquery: what the transaction read.
+        """
         return tuple(
             f
             for f in files
-            if all(ex.evaluate(p, (schema.spread(f.partition),)) is True for p in self.partition)
+            if all(
+                ex.subqueries(p) or ex.evaluate(p, (schema.spread(f.partition),)) is True
+                for p in self.partition
+            )
             and all(_may_match(d, f, schema) for d in self.data)
         )
 
@@ -120,6 +125,9 @@ UNUSED = _Unused()
 
 def _may_match(expr: ex.Expr, file: File, schema: Schema) -> bool:
     """Whether skipping keeps the file: it does unless a filter can be built and is not true of it."""
+    data = (c.index for c in columns(expr) if c.index not in schema.partition_indexes)
+    if ex.subqueries(expr) or any(file.stats[index] is None for index in data):
+        return True
     value = _filter(expr, file, schema)
     return isinstance(value, _Unused) or value is True
 
@@ -137,9 +145,9 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
                 return UNUSED
             return ex.kleene_or(a, b)
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
-            return file.stats[index].nulls > 0
+            return _stats(file, index).nulls > 0
         case ex.Not(ex.IsNull(ex.ColumnRef(index=index))) if index not in schema.partition_indexes:
-            return file.stats[index].nulls < len(file.rows)
+            return _stats(file, index).nulls < len(file.rows) + file.dead
         case ex.Compare():
             return _compare(expr, file, schema)
         case ex.In(ex.ColumnRef() as column, values):
@@ -152,13 +160,19 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
             return UNUSED
 
 
+def _stats(file: File, index: int) -> Stats:
+    stats = file.stats[index]
+    assert stats is not None  # such a file stays without a look at its filters
+    return stats
+
+
 def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unused | None:
     left, right = expr.left, expr.right
     if not isinstance(left, ex.ColumnRef) or not isinstance(right, ex.Const):
         return UNUSED
     if left.type == "BOOLEAN" or left.index in schema.partition_indexes:
         return UNUSED
-    stats = file.stats[left.index]
+    stats = _stats(file, left.index)
     least = ex.Const(stats.least, left.type)
     greatest = ex.Const(stats.greatest, left.type)
 

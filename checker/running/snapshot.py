@@ -6,8 +6,8 @@ which rows share a file decides which commits conflict (TransactionalWrite.scala
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.skipping import query_filters
@@ -15,18 +15,20 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.execution import RowRead
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.header import Header
+from isolitmus.model.normal import columns
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from isolitmus.checker.running.skipping import Filters
     from isolitmus.model.execution import Database
     from isolitmus.model.schema import Schema
     from isolitmus.model.values import Row
 
-__all__ = ["DELTA_CAST", "Result", "Snapshot", "assigned"]
+__all__ = ["DELTA_CAST", "INSIDE", "Outside", "Result", "Snapshot", "assigned"]
 
 DELTA_CAST = "DeltaArithmeticException"
 """What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
@@ -43,34 +45,104 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """What of a statement's reads is outside its transaction.
+
+    Queries of the tables ``cached`` give the rows of the snapshot, but no scan that the transaction
+    notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
+    the snapshot). ``inits`` are the databases before and after each init statement: what VERSION AS OF
+    reads. That is a constant, no read of what transactions write, and Delta does not record it either.
+    """
+
+    cached: frozenset[str] = frozenset()
+    planned: Database | None = None
+    version: int | None = None
+    inits: Sequence[Database] = ()
+
+
+INSIDE = Outside()
+"""Nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The database that the transaction ``writer`` has taken its snapshot of."""
+    """The database that the transaction ``writer`` has taken its snapshot of, or that it was planned
+    on; ``version`` is then which.
+    """
 
     database: Database
     writer: str
     schemas: Mapping[str, Schema]
+    outside: Outside = INSIDE
+    version: int | None = None
+
+    def planned(self) -> Snapshot:
+        """What subqueries in SET and in the values of a MERGE see: the database when the statement
+        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; delta.md 8, H1).
+        """
+        if self.outside.planned is None:
+            return self
+        return replace(self, database=self.outside.planned, version=self.outside.version)
+
+    def init(self, number: int) -> Snapshot:
+        """The database after that many init statements."""
+        return replace(self, database=self.outside.inits[number])
 
     def query(self, query: st.Query, target: str | None = None) -> Result:
         """The query's result; its scans of ``target`` are what the transaction is tracked to read."""
         branches: list[tuple[Row, ...]] = []
         reads: list[RowRead] = []
         scans: list[Filters] = []
+        tracked = None if target in self.outside.cached else target
         for branch in query:
-            if isinstance(branch, st.Values):
-                branches.append(tuple(tuple(ex.evaluate(e, ()) for e in r) for r in branch.rows))
-                continue
-            read = self.select(branch.table, branch.where)
-            reads.append(read)
-            if branch.table == target:
-                scans.append(query_filters(self.schemas[branch.table], branch.where))
-            rows = [row.values for row in read.matched]
-            if branch.grouped:
-                branches.append((tuple(ex.evaluate(item, (), rows) for item in branch.items),))
-            else:
-                branches.append(
-                    tuple(tuple(ex.evaluate(i, (row,)) for i in branch.items) for row in rows)
-                )
+            parts = branch.rows if isinstance(branch, st.Values) else (branch.items,)
+            bound = [self.bound(items) for items in parts]
+            where = None if branch.where is None else self.bound((branch.where,))[0]
+            around: list[Row] = []
+            if isinstance(branch, st.Select):
+                # correlated subqueries are looked up for the rows that the other conditions leave
+                plain = [c for c in ex.conjuncts(where) if not _correlated(c)]
+                source = self if branch.version is None else self.init(branch.version)
+                read = source.select(branch.table, reduce(ex.And, plain) if plain else None)
+                around = [row.values for row in read.matched]
+                if branch.version is None:
+                    reads.append(read)
+                if branch.seen and branch.table == tracked:
+                    scans.append(query_filters(self.schemas[branch.table], where))
+            for subquery in ex.subqueries(where, *(item for items in bound for item in items)):
+                reads.append(self.lookup(subquery, around))
+                if subquery.table == tracked:
+                    scans.append(query_filters(self.schemas[subquery.table], _own(subquery)))
+            branches.append(_rows(branch, bound, where, around))
         return Result(tuple(branches), tuple(reads), tuple(scans))
+
+    def bound(self, exprs: Iterable[ex.Expr]) -> tuple[ex.Expr, ...]:
+        """The expressions with what their subqueries range over."""
+
+        def bind(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+            if isinstance(part, ex.ColumnRef):
+                return part
+            operand = None if part.operand is None else ex.mapped(part.operand, bind)
+            rows = (row.values for file in self.files(part.table) for row in file.rows)
+            return replace(part, operand=operand, rows=tuple(rows))
+
+        return tuple(ex.mapped(expr, bind) for expr in exprs)
+
+    def lookup(self, subquery: ex.Subquery, around: Sequence[Row] = ()) -> RowRead:
+        """The predicate read of a subquery, for these rows of the query around it."""
+        outers = around if subquery.correlated else [()]
+
+        @cache
+        def matches(row: Row) -> bool:
+            where = subquery.where
+            return where is None or any(
+                ex.evaluate(where, (*_padded(outer, subquery.side), row)) is True
+                for outer in outers
+            )
+
+        table = subquery.table
+        words = f"{table} WHERE {subquery.where}" if subquery.where is not None else table
+        return RowRead(table, words, matches, self.matching(table, matches), self.version)
 
     def select(self, table: str, where: ex.Expr | None) -> RowRead:
         """The predicate read of a WHERE."""
@@ -85,6 +157,10 @@ class Snapshot:
     def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
         """The live row versions that match."""
         return tuple(row for file in self.files(table) for row in file.rows if matches(row.values))
+
+    def header(self, table: str) -> Header:
+        """What the log says of a table besides its files."""
+        return self.database[table].header or Header.of(self.schemas[table])
 
     def files(self, table: str) -> tuple[File, ...]:
         """The live files of a table."""
@@ -134,6 +210,55 @@ class Snapshot:
             removes=frozenset(f.path for f in removes),
             data_change=bool(adds or removes),
         )
+
+
+def _rows(
+    branch: st.Branch,
+    items: Sequence[tuple[ex.Expr, ...]],
+    where: ex.Expr | None,
+    around: Sequence[Row],
+) -> tuple[Row, ...]:
+    """The rows that a branch gives, of those that its scan left."""
+    if isinstance(branch, st.Values):
+        if where is not None and ex.evaluate(where, ()) is not True:
+            return ()
+        return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in items)
+    left = [(row,) for row in around if where is None or ex.evaluate(where, (row,)) is True]
+    if branch.grouped and not branch.keys:
+        return (tuple(ex.evaluate(item, (), left) for item in items[0]),)
+    if branch.grouped:
+        groups: dict[Row, list[tuple[Row, ...]]] = {}
+        for rows in left:
+            groups.setdefault(tuple(ex.evaluate(k, rows) for k in branch.keys), []).append(rows)
+        return tuple(
+            tuple(ex.evaluate(item, groups[key][0], groups[key]) for item in items[0])
+            for key in sort_rows(groups)
+        )
+    return tuple(tuple(ex.evaluate(item, rows) for item in items[0]) for rows in left)
+
+
+def _correlated(condition: ex.Expr) -> bool:
+    return any(subquery.correlated for subquery in ex.subqueries(condition))
+
+
+def _own(subquery: ex.Subquery) -> ex.Expr | None:
+    """What a subquery's condition says of its own table alone, as of a table that stands alone."""
+
+    def alone(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+        if isinstance(part, ex.Subquery):
+            return part
+        return replace(part, side=0, name=part.name.rpartition(".")[2])
+
+    own = [
+        ex.mapped(c, alone)
+        for c in ex.conjuncts(subquery.where)
+        if all(column.side == subquery.side for column in columns(c))
+    ]
+    return reduce(ex.And, own) if own else None
+
+
+def _padded(outer: Row, side: int) -> tuple[Row, ...]:
+    return (outer,) + ((),) * (side - 1) if side else ()
 
 
 def _stored(schema: Schema, row: Row, error: str) -> Row:

@@ -19,8 +19,10 @@ from isolitmus.checker.running.skipping import (
 )
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition, Late, Restore
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.normal import columns
+from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,6 +118,10 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
     """
     if schema.rows_per_file is not None:
         raise Unfit(f"table {schema.name} has rows_per_file")
+    if schema.vectors:
+        raise Unfit(f"table {schema.name} has deletion vectors")
+    if ex.subqueries(*_expressions(statement)):
+        raise Unfit(f"'{statement.sql}' has a subquery")
     return _Outliner(schema, known).outline(statement)
 
 
@@ -148,7 +154,23 @@ def _of_source(value: ex.Expr, row: tuple[ex.Expr, ...]) -> ex.Expr:
 
 
 def _varies(expr: ex.Expr) -> bool:
-    return bool(list(columns(expr))) or isinstance(expr, ex.Aggregate)
+    return any(isinstance(e, ex.ColumnRef | ex.Aggregate | ex.Subquery) for e in ex.walk(expr))
+
+
+def _expressions(statement: Statement) -> list[ex.Expr | None]:
+    """The expressions of a statement in which a subquery may stand."""
+    match statement:
+        case st.Insert(query=query) | st.Read(query=query) | st.Merge(source=query):
+            rows = [r for b in query for r in (b.rows if isinstance(b, st.Values) else [b.items])]
+            found = [*(branch.where for branch in query), *(e for row in rows for e in row)]
+            if isinstance(statement, st.Merge):
+                found += [v for clause in statement.matched for _, v in clause.sets]
+                found += [v for clause in statement.not_matched for v in clause.values]
+            return found
+        case st.Update(sets=sets):
+            return [value for _, value in sets]
+        case _:
+            return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +180,8 @@ class _Outliner:
 
     def outline(self, statement: Statement) -> Outline:
         match statement:
+            case Raw() | Definition() | Restore() | Late():
+                raise Unfit("a statement is about more than rows")
             case st.Read(query=query):
                 return self.reader(query)
             case st.Insert():
@@ -174,7 +198,12 @@ class _Outliner:
                 return Outline((Look(there),), recorded, files=there, updates=there)
             case st.Merge():
                 return self.merge(statement)
+            case st.Truncate():
+                every = frozenset(range(len(self.known)))
+                return Outline((Look(every),), every, files=every, kills=every)
             case st.Optimize(where=where):
+                if statement.rewrite != "several":
+                    self.refuse(statement, "rewrites single files")
                 there = self.exactly(where, statement)
                 return Outline(recorded=there, compacts=there, changes_data=False)
 
@@ -184,6 +213,8 @@ class _Outliner:
     def insert(self, statement: st.Insert) -> Outline:
         if len(statement.query) != 1:
             self.refuse(statement, "has UNION ALL")
+        if statement.where is not None or statement.dynamic or not statement.data_change:
+            self.refuse(statement, "overwrites a part of the table, or with an option")
         everything = frozenset(range(len(self.known)))
         kills = everything if statement.overwrite else frozenset[int]()
         overwritten = (Look(everything),) if statement.overwrite else ()
@@ -208,6 +239,8 @@ class _Outliner:
 
     def copied(self, branch: st.Select, look: Look, statement: Statement) -> tuple[Insertion, ...]:
         """The rows that a SELECT puts in: one aggregate, or one for each row read."""
+        if branch.keys:
+            self.refuse(statement, "has GROUP BY")
         chosen = [branch.items[i] for i in self.schema.partition_indexes]
         source = look.whole | look.partly
         if branch.grouped:
@@ -223,8 +256,8 @@ class _Outliner:
         return tuple(Insertion(p, "any", frozenset((p,)), p in look.whole) for p in sorted(source))
 
     def merge(self, statement: st.Merge) -> Outline:
-        if statement.matched or len(statement.source) != 1:
-            self.refuse(statement, "has a WHEN MATCHED clause or UNION ALL")
+        if statement.matched or statement.by_source or len(statement.source) != 1:
+            self.refuse(statement, "has a clause that changes rows, or UNION ALL")
         source = statement.source[0]
         if not isinstance(source, st.Values):
             self.refuse(statement, "has a table as its source")

@@ -15,11 +15,13 @@ from isolitmus.checker.running.serial import Disagreement, Serial, explain_seria
 from isolitmus.checker.runs import run
 from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.catalogue import level, levels, protocol, protocols
+from isolitmus.specs.catalogue import level, levels, protocol, relatives
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
@@ -43,7 +45,7 @@ def recheck_candidate(
     serial = explain_serially(litmus, observe(litmus, execution, a.name))
     if unexplained and not serial.unexplained:
         raise Disagreement(f"{litmus.name}: the search finds it unexplained, its file is not")
-    expected = _reread(_with_expectations(litmus))
+    expected = _reread(_with_expectations(litmus, relatives(a.name, b.name)))
     assert isinstance(expected, Litmus)
     return expected, verdict, serial
 
@@ -83,10 +85,10 @@ def _reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
     return read_litmus(litmus_text(test), test.name)
 
 
-def _with_expectations(litmus: Litmus) -> Litmus:
-    """The test with what the model predicts of it under every protocol of the catalogue."""
+def _with_expectations(litmus: Litmus, names: Iterable[str]) -> Litmus:
+    """The test with what the model predicts of it under these protocols."""
     expect: dict[str, Expectation] = {}
-    for name in protocols():
+    for name in names:
         done = run(litmus, protocol(name))
         verdicts = {n: str(verdict) for n, verdict in done.levels.items()}
         expect[name] = Expectation(

@@ -3,13 +3,14 @@
 A batch is a product: for each commit position a statement and the version that it reads. A relation of
 the frame is one integer for each pair of transactions, with a bit for each candidate, so a spec is
 read once for all of them. What looks at values has no outline and cannot be counted in this way.
+It shares nothing with ``checker.counting`` but the specs, and is what that is held against.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product as cartesian
-from math import factorial, prod
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
 
-__all__ = ["Batch", "batches", "count", "uncountable"]
+__all__ = ["Batch", "batches", "uncountable"]
 
 LARGEST = 1 << 20
 """The most candidates of one batch: so that its bits stay in the processor's cache."""
@@ -89,16 +90,6 @@ def uncountable(scope: Scope) -> str | None:
     return why
 
 
-def count(scope: Scope, n: int) -> int:
-    """The number of candidates with n writers.
-
-    >>> from isolitmus.specs import scope
-    >>> count(scope("table"), 3)
-    10368
-    """
-    return len(scope.inits) * factorial(n) * int(len(scope.statements) ** n)
-
-
 def batches(scope: Scope, n: int) -> Iterator[Batch]:
     """All candidates of a scope with n writers. Unfit if a statement of it looks at values.
 
@@ -108,6 +99,7 @@ def batches(scope: Scope, n: int) -> Iterator[Batch]:
     >>> batch.size, (admitted & batch.active()).bit_count()
     (98, 48)
     """
+    (schema,) = scope.tables.values()
     for init in scope.inits:
         statements, _, live, partitions = outlines(scope, init)
         every = [[(s, v) for s in range(len(statements)) for v in range(j + 1)] for j in range(n)]
@@ -127,7 +119,7 @@ def batches(scope: Scope, n: int) -> Iterator[Batch]:
                 for j, o in enumerate(options)
             ]
             made = TableCircuit(
-                product.booleans, [statements] * n, live, partitions,
+                product.booleans, schema, [statements] * n, live, partitions,
                 runs=runs, sees=sees, writers=n,
             )  # fmt: skip
             yield Batch(scope, init, options, product, made)

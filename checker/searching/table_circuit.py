@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.reading.matrix import Booleans, Matrix
     from isolitmus.checker.searching.outline import Outline
+    from isolitmus.model.schema import Schema
 
 __all__ = ["Row", "TableCircuit"]
+
+ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
+"""Sets that no statement with an outline is in."""
 
 B = TypeVar("B")
 Pairs = dict[tuple[int, int], list[B]]
@@ -43,7 +47,7 @@ class Row:
 class TableCircuit(Generic[B]):
     """Executions of ``writers`` statements in log order, then queries.
 
-    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of which ``live``
+    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of a ``schema``, of which ``live``
     are the partitions of the initial files and ``partitions`` how many there are. ``runs[j][s]``:
     transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before j's read version.
     ``free`` makes a Boolean that may be either, and ``require`` demands that one of some holds; without
@@ -53,6 +57,7 @@ class TableCircuit(Generic[B]):
     def __init__(
         self,
         booleans: Booleans[B],
+        schema: Schema,
         menu: Sequence[Sequence[Outline]],
         live: Sequence[int],
         partitions: int,
@@ -64,6 +69,7 @@ class TableCircuit(Generic[B]):
         require: Callable[..., None] | None = None,
     ) -> None:
         self.booleans = booleans
+        self.schema = schema
         self.writers = writers
         self.size = len(menu)
         self.partitions = range(partitions)
@@ -79,6 +85,8 @@ class TableCircuit(Generic[B]):
             f: {(f, 0): booleans.true} for f in self.files if not f.writer
         }
         self.wrote: list[dict[Row, B]] = []
+        self.rebased: list[B] = []
+        self._contents: dict[tuple[int, Row], dict[tuple[Row, int], B]] = {}
         self._items: list[dict[Row, B]] = []
         self._chosen: dict[tuple[int, tuple[int, ...]], B] = {}
         for j in range(self.size):
@@ -136,15 +144,54 @@ class TableCircuit(Generic[B]):
         if f.writer > len(self.sees[j]):
             return self.booleans.false
         sees = self.sees[j]
-        gone = [
-            self.booleans.both(sees[k], self.removes[k][f])
-            for k in range(f.writer, len(sees))
-            if f in self.removes[k]
-        ]
+        gone = [self.booleans.both(sees[k], self._gone(k, f)) for k in range(f.writer, len(sees))]
         made = self.booleans.both(
             self.adds[f], sees[f.writer - 1] if f.writer else self.booleans.true
         )
-        return self.booleans.conj([made, *map(self.booleans.neg, gone)])
+        some = self.booleans.disj(self.contents(f, j).values())
+        return self.booleans.conj([made, some, *map(self.booleans.neg, gone)])
+
+    def _gone(self, k: int, f: Row) -> B:
+        """Writer k takes the file out of the table; rebased, it takes rows, and compacts nothing."""
+        gates = self.booleans
+        compacts = self.chosen(k, lambda o: f.partition in o.compacts)
+        stays = gates.both(self.rebased[k], compacts)
+        return gates.both(self.removes[k].get(f, gates.false), gates.neg(stays))
+
+    def contents(self, f: Row, j: int) -> dict[tuple[Row, int], B]:
+        """The row versions that are in the file, if it is in the snapshot of j."""
+        if (j, f) not in self._contents:
+            gates, sees = self.booleans, self.sees[j]
+            self._contents[j, f] = {
+                (row, version): gates.conj(
+                    [has, *(
+                        gates.neg(gates.both(sees[k], self._taken(k, row)))
+                        for k in range(f.writer, min(j, len(sees)))
+                    )]
+                )
+                for (row, version), has in self.versions[f].items()
+            }  # fmt: skip
+        return self._contents[j, f]
+
+    def _taken(self, k: int, row: Row) -> B:
+        """Writer k, rebased, deletes or rewrites the row wherever it is."""
+        gates = self.booleans
+        if row.writer == k + 1:
+            return gates.false
+        return gates.both(self.rebased[k], self.wrote[k].get(row, gates.false))
+
+    def _rebased(self, j: int) -> B:
+        """A file that writer j removes is no longer what it read (``checker.running.rebase``)."""
+        gates = self.booleans
+        parts: list[B] = []
+        for f, removes in self.removes[j].items():
+            for k in range(f.writer, j):
+                changed = [self._gone(k, f)]
+                for (row, _), has in self.contents(f, j).items():
+                    changed.append(gates.both(has, self._taken(k, row)))
+                unseen = gates.neg(self.seen(k, j))
+                parts.append(gates.conj([removes, unseen, gates.disj(changed)]))
+        return gates.disj(parts)
 
     def maybe(self, possible: B) -> B:
         """A literal that is free if the other holds, else false."""
@@ -163,6 +210,8 @@ class TableCircuit(Generic[B]):
 
     def _write(self, j: int) -> None:
         gates, there = self.booleans, self.there[j]
+        self.rebased.append(self._rebased(j))
+        alone = gates.neg(self.rebased[j])
         wrote: dict[Row, B] = defaultdict(lambda: gates.false)
         for p in self.partitions:
             new = Row(j + 1, p)
@@ -173,9 +222,9 @@ class TableCircuit(Generic[B]):
             gone = [f for f in self.files if f.partition == p and f in self.removes[j]]
             carried: dict[tuple[Row, int], list[B]] = defaultdict(list)
             for f in gone:
-                for (row, version), has in self.versions[f].items():
+                for (row, version), has in self.contents(f, j).items():
                     moved = gates.both(self.removes[j][f], has)
-                    carried[row, version].append(gates.both(moved, compacts))
+                    carried[row, version].append(gates.conj([moved, compacts, alone]))
                     carried[row, j + 1].append(gates.both(moved, updates))
                     wrote[row] = gates.disj([wrote[row], gates.conj([there[f], has, touches])])
             carried[new, j + 1].append(inserts)
@@ -220,7 +269,8 @@ class TableCircuit(Generic[B]):
         """The frame with the names that are needed."""
         needs = frozenset(needs)
         n, gates = self.size, self.booleans
-        relations: dict[str, Matrix[B]] = {"so": [{} for _ in range(n)]}
+        quiet = ("so", "protocol-clashes", "metadata-clashes", "same-domain", "writes-read-app")
+        relations: dict[str, Matrix[B]] = {name: [{} for _ in range(n)] for name in quiet}
         if needs & {"log", "vis", "unseen"}:
             self._orders(relations)
         if needs & {"wr", "ww", "rw"}:
@@ -242,8 +292,18 @@ class TableCircuit(Generic[B]):
             "NoData": [gates.disj([empty[j], gates.neg(changes[j])]) for j in range(n)],
             "ChangesData": changes,
             "Empty": empty,
+            **{name: [gates.false] * n for name in ABOUT_NO_FILE},
+            "Vectors": self._of_table(self.schema.vectors),
+            "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
+            "Ordering": [gates.false] * n,
         }
         return Matrices(gates, [gates.true] * n, relations, sets)
+
+    def _of_table(self, holds: bool) -> list[B]:
+        """A set that holds all writers of the table or none."""
+        gates = self.booleans
+        writers = [gates.true if holds else gates.false] * self.writers
+        return writers + [gates.false] * (self.size - self.writers)
 
     def _matrix(self, pairs: Pairs[B]) -> Matrix[B]:
         rows: Matrix[B] = [{} for _ in range(self.size)]
@@ -327,7 +387,7 @@ class TableCircuit(Generic[B]):
         for j in range(self.size):
             for version in range(self.writers + 1):
                 seen = gates.disj(
-                    gates.both(matched, self.versions[f][row, version])
+                    gates.both(matched, self.contents(f, j)[row, version])
                     for f, matched in self._items[j].items()
                     if (row, version) in self.versions[f]
                 )
@@ -377,6 +437,6 @@ class TableCircuit(Generic[B]):
         return self.booleans.disj(
             self.booleans.both(matched, has)
             for f, matched in self._items[j].items()
-            for (other, _), has in self.versions[f].items()
+            for (other, _), has in self.contents(f, j).items()
             if other == row
         )

@@ -78,6 +78,7 @@ def circuit(
     gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
 ) -> TableCircuit[int]:
     """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
+    (schema,) = scope.tables.values()
     statements, queries, live, count = outlines(scope, init)
     menu = [statements] * writers + [queries] * readers
     runs = [[gates.new() for _ in choices] for choices in menu]
@@ -88,7 +89,7 @@ def circuit(
         for earlier, later in pairwise(versions):
             gates.add(earlier, -later)
     made = TableCircuit(
-        gates, menu, live, count, runs=runs, sees=sees, writers=writers,
+        gates, schema, menu, live, count, runs=runs, sees=sees, writers=writers,
         free=gates.new, require=gates.add,
     )  # fmt: skip
     if scope.noops == "skip":

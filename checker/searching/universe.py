@@ -37,7 +37,12 @@ KINDS = {
     "Update": "update",
     "Merge": "merge",
     "Optimize": "optimize",
+    "Truncate": "truncate",
     "Read": "reader",
+    "Definition": "alter",
+    "Restore": "restore",
+    "Late": "late",
+    "Raw": "raw",
 }
 
 

@@ -10,12 +10,34 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.telling.sight import Value
     from isolitmus.model.frame import Edge, Frame
+    from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["denotations", "dependencies", "fate", "frame_lines", "mermaid", "timeline"]
+__all__ = ["denotations", "dependencies", "fate", "frame_lines", "mermaid", "run_lines", "timeline"]
 
 DEPENDENCIES = ("so", "wr", "ww", "rw")
+
+
+def run_lines(litmus: Litmus) -> list[str]:
+    r"""The tables of a litmus test, what is in them at the start, and its transactions.
+
+    >>> from isolitmus.specs import litmus
+    >>> print(*run_lines(litmus("reorder")), sep="\n")
+    t(id INT, part INT), partitioned by part
+      INSERT INTO t VALUES (1, 0), (2, 1)
+    <BLANKLINE>
+    delete  DELETE FROM t WHERE part = 0
+    insert  INSERT INTO t VALUES (100, 0)
+    """
+    lines: list[str] = []
+    for schema in litmus.tables.values():
+        columns = ", ".join(schema.partitioned_by)
+        lines.append(f"{schema.name}({schema.ddl()}){columns and f', partitioned by {columns}'}")
+    lines += [f"  {statement.sql}" for statement in litmus.init]
+    width = max(map(len, litmus.transactions))
+    named = (f"{name:<{width}}  {s.sql}" for name, s in litmus.transactions.items())
+    return [*lines, "", *named]
 
 
 def timeline(schedule: Schedule, run: Run | None = None) -> str:

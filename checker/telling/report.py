@@ -96,6 +96,12 @@ class _Trial:
     same: bool
 
 
+BEFORE = {
+    "before": "does what it does outside the transaction",
+    "park-init": "is planned; its snapshot is not yet taken",
+}
+
+
 def report(findings: Sequence[Finding], headline: str) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped."""
     replays = [replay for finding in findings for replay in finding.replays]
@@ -137,13 +143,15 @@ def _graph(finding: Finding) -> Graph:
 def _steps(judged: Judged) -> Iterator[_Step]:
     """The schedule as it was carried out."""
     run = judged.run
+    read: set[str] = set()
     for step in judged.litmus.schedule.steps:
         done = run.transactions[step.transaction]
-        words = []
-        if step.action in ("start", "both"):
+        words = [BEFORE[step.action]] if step.action in BEFORE else []
+        if step.reads and step.transaction not in read:
+            read.add(step.transaction)
             words.append(f"starts and reads version {done.read_version}")
         version = None
-        if step.action in ("commit", "both"):
+        if step.ends:
             words.append(_end(done))
             version = done.version
         tables = {} if version is None else run.versions[version]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import BitsetAlgebra, missing
 from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.model.combine import names_in
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.relation import bits
 from isolitmus.model.spec import Fold, Name
-from isolitmus.specs.cat import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,14 +15,26 @@ __all__ = ["because", "explain", "given", "member", "other_ways", "refusal", "se
 
 MEMBERS = {
     "Aborted": ("{} aborted", "{} did not abort"),
+    "Backfill": ("{} is a backfill of row tracking", "{} is no backfill of row tracking"),
     "Blind": ("{} is a blind append", "{} is no blind append"),
     "ChangesData": (
         "{} is of a kind that changes data",
         "{} is not of a kind that changes data",
     ),
+    "Default": (
+        "{}'s table has lost its isolation level",
+        "{}'s table has its isolation level",
+    ),
     "Empty": ("{} has nothing to record", "{} has something to record"),
+    "Large": ("{} tries the next version only", "{} tries further versions"),
+    "Marked": ("{} has an action that is about no file", "{} has actions on files only"),
+    "Meta": ("{} writes the metadata", "{} does not write the metadata"),
     "NoData": ("{} changes no data", "{} changes data"),
+    "Ordering": ("{} orders the rows", "{} does not order the rows"),
+    "Partitioned": ("{}'s table has partitions", "{}'s table has no partitions"),
+    "Protocol": ("{} writes the protocol", "{} does not write the protocol"),
     "Reader": ("{} only reads", "{} does not only read"),
+    "Vectors": ("{}'s table has deletion vectors", "{}'s table has no deletion vectors"),
     "Writer": ("{} writes", "{} does not write"),
 }
 """What it means to be in a set, and not to be in it."""
@@ -123,6 +135,8 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     >>> serial_words((), (3,))
     'No serial order of the writers gives the table: at version 3 none does.'
     """
+    if not orders and not unexplained:
+        return "Raw transactions have no rows: no serial order was looked for."
     versions = " and ".join(map(str, unexplained))
     if not orders:
         return f"No serial order of the writers gives the table: at version {versions} none does."

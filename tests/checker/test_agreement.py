@@ -26,9 +26,9 @@ from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import scope, spec
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, protocols
+from isolitmus.specs.catalogue import levels, relatives
 
-SHIPPED = [*levels(), *protocols()]
+SHIPPED = [*levels(), *relatives(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]
 SIZES = (1, 2, 3)
 

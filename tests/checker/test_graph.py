@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import admits, first_conflict, judge, labels, violations
 from isolitmus.checker.reading.monotone import monotone
+from isolitmus.model import vocabulary
 from isolitmus.model.frame import Edge, Frame
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import levels, protocols, spec
 
-RELATIONS = ["so", "wr", "ww", "rw", "log", "vis", "unseen"]
-RELATIONS += ["adds-meets-reads", "removes-meets-reads", "removes-meets-removes"]
-RELATIONS += ["rf", "po", "in", "rival"]
-SETS = ["Writer", "Reader", "Aborted", "Blind", "NoData", "ChangesData", "Empty"]
+RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
+SETS = list(vocabulary.SETS)
 SHIPPED = levels() + protocols()
 
 
@@ -243,7 +242,8 @@ def test_labels_of_the_shipped_protocols():
     frame = Frame(
         ("insert", "optimize", "nothing", "idle"),
         dict.fromkeys(RELATIONS, none),
-        {"Blind": 0b0001, "NoData": 0b1110, "ChangesData": 0b0101, "Empty": 0b1100},
+        dict.fromkeys(SETS, 0)
+        | {"Blind": 0b0001, "NoData": 0b1110, "ChangesData": 0b0101, "Empty": 0b1100},
     )
     assert labels(frame, spec("delta-serializable")) == {
         "no-op": 0b1100,
@@ -254,23 +254,20 @@ def test_labels_of_the_shipped_protocols():
         "no-op": 0b1000,
         "SnapshotIsolation": 0b1010,
         "WriteSerializable": 0b0101,
+        "Serializable": 0,
     }
     assert labels(frame, spec("delta-snapshot-isolation")) == {
         "no-op": 0b1100,
         "SnapshotIsolation": 0b1111,
+        "Serializable": 0,
     }
 
 
 def test_protocols_differ_where_delta_does():
     pair = Relation.of(2, [(0, 1)])
     none = Relation.empty(2)
-    met = {
-        "unseen": pair,
-        "adds-meets-reads": pair,
-        "removes-meets-reads": none,
-        "removes-meets-removes": none,
-    }
-    sets = dict.fromkeys(["Blind", "NoData", "Empty"], 0) | {"ChangesData": 0b11}
+    met = dict.fromkeys(RELATIONS, none) | {"unseen": pair, "adds-meets-reads": pair}
+    sets = dict.fromkeys(SETS, 0) | {"ChangesData": 0b11}
     append = "ConcurrentAppendException"
 
     def conflict(protocol, relations=met, **changed):
@@ -290,3 +287,29 @@ def test_protocols_differ_where_delta_does():
     assert conflict("delta-write-serializable", deleted, NoData=0b10, Empty=0b10) == (0, append)
     assert conflict("delta-snapshot-isolation", deleted) == read_exception
     assert conflict("delta-serializable", met | {"unseen": none}) is None
+    assert conflict("delta-write-serializable", Blind=0b01, Meta=0b10, Marked=0b10) == (0, append)
+    assert conflict("delta-write-serializable", Blind=0b01, Default=0b10) == (0, append)
+    assert conflict("delta-serializable", NoData=0b10, Marked=0b10) == (0, append)
+    assert conflict("delta-serializable", Backfill=0b01) is None
+
+
+def test_what_is_about_no_file_is_checked_before_the_files_in_the_order_of_delta():
+    pair = Relation.of(2, [(0, 1)])
+    relations = dict.fromkeys(RELATIONS, pair)
+    sets = dict.fromkeys(SETS, 0) | {"Large": 0b10, "Protocol": 0b11, "Meta": 0b11}
+    steps = [
+        ("ConcurrentWriteException", "Large", ()),
+        ("ProtocolChangedException", "Protocol", ("protocol-clashes",)),
+        ("MetadataChangedException", "Meta", ("metadata-clashes",)),
+        ("ConcurrentTransactionException", "", ("same-domain", "writes-read-app")),
+        ("ConcurrentAppendException", "", ("adds-meets-reads",)),
+        ("ConcurrentDeleteReadException", "", ("removes-meets-reads",)),
+        ("ConcurrentDeleteDeleteException", "", ("removes-meets-removes",)),
+    ]
+    for exception, members, names in steps:
+        frame = Frame(("w", "l"), dict(relations), dict(sets))
+        for protocol in ("delta-serializable", "delta-write-serializable"):
+            assert first_conflict(frame, spec(protocol), 1) == (0, exception)
+        sets |= {members: 0} if members else {}
+        relations |= dict.fromkeys(names, Relation.empty(2))
+    assert first_conflict(Frame(("w", "l"), relations, sets), spec("delta-serializable"), 1) is None

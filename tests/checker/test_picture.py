@@ -18,7 +18,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
 from isolitmus.model.vocabulary import RELATIONS
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_tests, protocols
+from isolitmus.specs.catalogue import litmus_tests, relatives
 
 SVG = "{http://www.w3.org/2000/svg}"
 LITMUS = [name for name in litmus_tests() if isinstance(litmus(name), Litmus)]
@@ -49,7 +49,7 @@ def ring(n):
 @pytest.mark.parametrize("name", LITMUS)
 def test_the_timeline_of_every_litmus_test_shows_each_transaction_and_version(name):
     test = litmus(name)
-    for spec in protocols():
+    for spec in relatives():
         judged = run(test, protocol(spec))
         svg = timeline_svg(test.schedule, judged.run)
         shown = texts(svg)

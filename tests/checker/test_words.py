@@ -50,7 +50,19 @@ def words_of(test):
         yield f"  {serial_words(judged.serial.orders, judged.serial.unexplained)}"
 
 
-@pytest.mark.parametrize("name", litmus_tests())
+RAW = (
+    "application-looked-up",
+    "delete-whole-table",
+    "domain-same",
+    "large-loser",
+    "metadata-property",
+    "protocol-feature-goes",
+)
+"""Of the raw transactions one for each kind of reason: the others say the same."""
+SHOWN = [name for name in litmus_tests() if name in RAW or not getattr(litmus(name), "raw", False)]
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_the_words_are_those_of_the_golden(name):
     path = GOLDEN / f"{name}.txt"
     text = "\n".join(words_of(litmus(name))) + "\n"
@@ -60,7 +72,7 @@ def test_the_words_are_those_of_the_golden(name):
 
 
 def test_every_golden_is_of_a_litmus_test():
-    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(litmus_tests())
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(SHOWN)
 
 
 @pytest.mark.parametrize("name", litmus_tests())

@@ -130,6 +130,11 @@ def test_what_the_cases_are_made_of_is_right(call):
         (["separate", "serializable", "log-serialisable"], "no level or protocol 'log-serialisable'; did you mean 'log-serializable'?"),
         ([*SEPARATE, "--universe", "tabel"], "no scope 'tabel'; did you mean 'table'?"),
         ([*SEPARATE, "--universe", "../scopes/table"], "no scope '../scopes/table'; known: "),
+        (["sweep", "two-partitions", "--cores", "0"], "--cores is 0; a whole number from 1 is wanted"),
+        (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores is for a sweep without Spark"),
+        (["sweep", "two-partitions", "--out", "x"], "--out needs --spark"),
+        (["sweep", "two-partitions", "--master", "local[2]"], "--master needs --spark"),
+        (["sweep", "two-partitions", "--spark", "--master", "yarn"], "--master is 'yarn'; local[N] or local-cluster[EXECUTORS,CORES,MEGABYTES] is wanted"),
         ([*SEPARATE, "--universe", "gone.toml"], "cannot read gone.toml: No such file or directory"),
         ([*SEPARATE, "--transactions", "0"], "--transactions is '0'; "),
         ([*SEPARATE, "--transactions", "3..2"], "--transactions is '3..2'; "),
@@ -181,7 +186,9 @@ def test_usage_errors_say_how_to_get_help(call, words, message):
     ("axiom", "message"),
     [
         ("empty rival as x", "mine needs rival, which the check of a commit does not have"),
-        ("empty unseen ; [Meta] as x", "mine needs Meta, which the check of a commit does not have"),
+        ("empty co ; [Meta] as x", "mine needs co, which the check of a commit does not have"),
+        ("empty unseen ; [Metta] as x", "mine.cat:1:24: no set 'Metta'; did you mean 'Meta'?"),
+        ("empty unseen & metadata-clash as x", "mine.cat:1:23: no relation 'metadata-clash'; did you mean 'metadata-clashes'?"),
         ("acyclic unseen as x", "mine.cat is no protocol: its axiom x is acyclic, and what is checked at"),
     ],
 )  # fmt: skip
@@ -334,7 +341,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("a.start b a.commit", "a.start bb a.commit", ":4: schedule step 'bb' names no transaction; did you mean 'b'?"),
         ("a.start b a.commit", "a.start b", ":4: the schedule never ends a; add 'a.commit'"),
         ("a.start b a.commit", "a.start a.commit", ":4: the schedule never starts b; add 'b'"),
-        ("a.start b", "a.strat b", ":4: schedule step 'a.strat' is not one that this version carries out; use a.start"),
+        ("a.start b", "a.strat b", ":4: schedule step 'a.strat' is none that there is; use a.before, a.park-init"),
         # tables
         ("[table]", "[tabel]", ":6: the file has no key 'tabel'; did you mean 'table'?"),
         ("[table]", "table = 3\n[tabel]", ":7: the file has no key 'tabel'"),
@@ -495,6 +502,19 @@ def test_a_version_that_the_run_does_not_have_is_a_difference(call):
 def test_scope_files(refusal, old, new, message):
     Path("bad.toml").write_text(changed(SCOPE, old, new))
     assert refusal(*SEPARATE, "--universe", "bad.toml").startswith(f"bad.toml{message}")
+
+
+def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
+    monkeypatch.setattr("isolitmus.checker.sweep.SAMPLE", 0.1)
+    Path("lines.toml").write_text(changed(SCOPE, ', "DELETE FROM t WHERE id = 1"', ',\n"DELETE FROM t",\n"DELETE FROM u"'))  # fmt: skip
+    assert refusal("sweep", "lines.toml").startswith(
+        "lines.toml:9, in statements:1:13: no table 'u'"
+    )
+    Path("init.toml").write_text(changed(SCOPE, "VALUES (1)", "VALUES (3000000000)"))
+    assert "scope init: init statement 'INSERT INTO t VALUES (3000000000)' fails with SparkArithmetic" in refusal("sweep", "init.toml")  # fmt: skip
+    large = refusal("sweep", "two-partitions", "--transactions", "5", "--limit", "1000", "--cores", "1")  # fmt: skip
+    assert "4,033,680 candidates with 5 transactions, more than the limit of 1,000; on 1 core they take about" in large  # fmt: skip
+    assert large.endswith("; --limit 4033680 lets it run")
 
 
 # Abstract histories: the defects are in tests/model/test_history.py

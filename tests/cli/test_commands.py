@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import levels, protocols
+from isolitmus.specs.catalogue import levels, protocols, relatives
 
 
 def test_separate_prints_the_answer_and_exits_1(call):
@@ -190,7 +190,7 @@ def test_a_protocol_is_not_asked_of_abstract_histories(call):
         "separate", "delta-serializable", "serializable", "--universe", "abstract"
     )
     assert status == 2
-    assert "delta-serializable needs Empty, NoData, adds-meets-reads" in err
+    assert "delta-serializable needs Backfill, Empty, Large, Marked" in err
     assert "which abstract histories do not have" in err
 
 
@@ -228,7 +228,7 @@ def test_what_separate_saves_runs(call, tmp_path):
     call("separate", "delta-write-serializable", "serializable", "--save", path)
     status, out, _ = call("run", path)
     assert status == 0
-    n = len(protocols())
+    n = len(relatives())
     assert out.endswith(f"{n} of {n} runs as expected.\n")
 
 

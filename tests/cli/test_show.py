@@ -19,9 +19,9 @@ def test_a_test_in_full_ends_with_its_frame(call):
     assert (
         frame
         == """\
-  txn2    Writer, Blind, ChangesData
+  txn2    Writer, Blind, ChangesData, Partitioned
   reader  Reader, NoData, Empty
-  txn1    Writer, ChangesData
+  txn1    Writer, ChangesData, Partitioned
 
   wr                txn2 → reader  reader read row (100, 0), which txn2 wrote
   rw                reader → txn1  reader read row (1, 0), which txn1 then deleted
@@ -118,3 +118,20 @@ def test_without_a_spec_the_frame_is_the_one_that_is_judged():
     seen = look(test, level("causal")).frame
     assert set(seen.relations) == {"so", "wr", "rf", "in", "rival"}
     assert len(seen.nodes) > seen.transactions
+
+
+def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
+    mine = tmp_path / "mine.cat"
+    mine.write_text(
+        '"Mine" promises snapshot-isolation empty unseen & removes-meets-removes as Twice\n'
+    )
+    status, out, err = call("show", str(mine))
+    assert (status, err) == (0, "")
+    assert "It promises snapshot-isolation, and keeps it up to 3 transactions" in out
+    assert "Twice for nothing, for snapshot-isolation allows it: 3 transactions" in out
+    status, out, _ = call("show", str(mine), "--json")
+    (document,) = json.loads(out)
+    assert document["kind"] == "protocol"
+    (promise,) = document["portrait"]["promises"]
+    assert (promise["level"], promise["kept"]) == ("snapshot-isolation", True)
+    assert [share["transactions"] for share in document["portrait"]["shares"]] == [2, 3]

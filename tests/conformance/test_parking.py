@@ -47,8 +47,8 @@ def held_in_the_jvm(session):
 def test_parked_before_the_commit(session, table):
     path = table.paths["t"]
     with parking(session) as lot:
-        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
-        assert delete.parked
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        assert delete.reached("commit")
         assert not delete.ended
         assert latest(path) == 1
         assert len(list(path.glob("part=0/*.parquet"))) == 2
@@ -58,18 +58,45 @@ def test_parked_before_the_commit(session, table):
     assert (commit.operation, commit.read_version) == ("DELETE", 1)
 
 
+def test_parked_at_one_phase_after_another(session, table):
+    """Planned, then the snapshot and the reads, then the commit: each sees what came before it."""
+    path = table.paths["t"]
+    with parking(session) as lot:
+        copy = lot.start("copy", run(table, "INSERT INTO t SELECT count(*), 1 FROM t"), "init")
+        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+            True,
+            False,
+            False,
+        ]
+        run(table, "INSERT INTO t VALUES (3, 0)")()
+        assert list(path.glob("part=1/*.parquet")) == []
+        lot.move(copy, "prepare")
+        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+            True,
+            True,
+            False,
+        ]
+        assert len(list(path.glob("part=1/*.parquet"))) == 1
+        lot.move(copy, "commit")
+        assert copy.reached("commit")
+        assert not copy.ended
+        lot.finish(copy)
+        assert copy.error is None
+    assert read_commits(path)[-1].read_version == 2
+
+
 def test_what_has_nothing_to_commit_ends_at_once(session, table):
     with parking(session) as lot:
-        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), stops=True)
+        delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), "commit")
         assert delete.ended
-        assert not delete.parked
+        assert not delete.reached("commit")
         lot.finish(delete)
     assert latest(table.paths["t"]) == 1
 
 
 def test_what_fails_early_ends_at_once(session, table):
     with parking(session) as lot:
-        failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), stops=True)
+        failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), "commit")
         assert failed.ended
     failure = understand(failed.error, session.jvm)
     assert failure.outcome == "error:ExtendedAnalysisException"
@@ -80,8 +107,8 @@ def test_optimize_tries_again_on_the_same_thread(session, table):
     """A metadata change aborts the first transaction; the second, unobserved, commits."""
     path = table.paths["t"]
     with parking(session) as lot:
-        optimize = lot.start("optimize", run(table, "OPTIMIZE t"), stops=True)
-        assert optimize.parked
+        optimize = lot.start("optimize", run(table, "OPTIMIZE t"), "commit")
+        assert optimize.reached("commit")
         run(table, "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')")()
         lot.finish(optimize)
         assert optimize.result()
@@ -93,9 +120,10 @@ def test_optimize_tries_again_on_the_same_thread(session, table):
 def test_time_limit_releases_everything(session, table):
     endless = "INSERT INTO t SELECT count(*), 0 FROM range(1000000000000)"
     started = time.monotonic()
-    with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
-        lot.start("the endless insert", run(table, endless), stops=True)
+    with parking(session) as patient:
+        patient.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
+        with pytest.raises(TimeLimit) as caught, parking(session, seconds=6) as lot:
+            lot.start("the endless insert", run(table, endless), "commit")
     assert str(caught.value) == (
         "the endless insert did not come to its commit, nor end within 6 s"
     )
@@ -106,9 +134,10 @@ def test_time_limit_releases_everything(session, table):
     assert read_commits(table.paths["t"])[-1].operation == "DELETE"
 
 
-def test_error_in_the_block_releases_everything(session, table):
+@pytest.mark.parametrize("phase", ["init", "prepare", "commit"])
+def test_error_in_the_block_releases_everything(session, table, phase):
     with pytest.raises(ZeroDivisionError), parking(session) as lot:
-        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+        lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), phase)
         assert held_in_the_jvm(session) > 0
         raise ZeroDivisionError
     assert threads() == []
@@ -120,9 +149,9 @@ def test_interrupt_releases_everything(session, table):
 
     def work(interruption):
         with Parking(session, interruption, 120) as lot:
-            lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), stops=True)
+            lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
             interruption.announce()
-            lot.start("endless", lambda: time.sleep(3), stops=False)
+            lot.start("endless", lambda: time.sleep(3))
 
     with pytest.raises(KeyboardInterrupt):
         interruptible(work)

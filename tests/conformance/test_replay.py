@@ -2,6 +2,8 @@
 
 import pytest
 
+from isolitmus.checker import run
+from isolitmus.checker.runs import Judged, compare
 from isolitmus.conformance import replay
 from isolitmus.conformance.log import latest
 from isolitmus.conformance.tables import PROTOCOLS, made
@@ -12,6 +14,8 @@ from isolitmus.model.run import TransactionRun
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.statement import Insert, Read
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
 
@@ -255,3 +259,40 @@ def test_init_that_fails(session, make):
     litmus = make("r", ["INSERT INTO t VALUES (1, 0, 0)"], r="SELECT 1")
     with pytest.raises(LitmusError, match="fails on Delta with DELTA_METADATA_MISMATCH"):
         replay(litmus, SERIALIZABLE, session)
+
+
+CLIENTS = """
+title = "Clients"
+schedule = "tell.before other tell twice.park-init twice.commit more.start more.commit"
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+rows_per_file = 1
+init = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
+[transactions]
+other = "INSERT INTO t VALUES (3, 1)"
+[transactions.tell]
+let = { n = "SELECT 0 - count(*) FROM t", s = "SELECT min(id) FROM t WHERE id = 9" }
+sql = "INSERT INTO t VALUES (1 - :n, 0), (:s, 0)"
+session = "s"
+[transactions.twice]
+let = { n = "SELECT id FROM t" }
+sql = "DELETE FROM t WHERE id = :n"
+[transactions.more]
+sql = "INSERT OVERWRITE t SELECT 7, 1"
+conf = { "spark.sql.sources.partitionOverwriteMode" = "dynamic" }
+session = "s"
+"""
+
+
+def test_clients_do_what_the_model_says(session):
+    """A let is read at its step, NULL and a negative number among the values; one with several rows
+    ends its transaction before it starts; a conf reaches the session.
+    """
+    test = read_litmus(CLIENTS, "clients")
+    predicted = run(test, protocol(SERIALIZABLE))
+    observed = Judged(test, replay(test, SERIALIZABLE, session))
+    assert compare(predicted.run, observed.run) == ()
+    assert observed.serial == predicted.serial
+    assert outcomes(observed.run)["twice"] == "error:TooManyRows"
+    assert observed.run.tables["t"] == ((None, 0), (1, 0), (3, 0), (7, 1))

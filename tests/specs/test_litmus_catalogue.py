@@ -46,6 +46,9 @@ def test_expectations_are_complete_and_consistent(name):
     assert {"delta-serializable", "delta-write-serializable"} <= set(test.expect)
     for who, expect in test.expect.items():
         assert who in protocols()
+        assert set(expect.outcome) == set(test.transactions) or not test.raw
+        if test.raw:
+            continue
         assert expect.tables
         assert expect.serial is not None
         assert set(expect.holds) | set(expect.fails) <= set(levels())

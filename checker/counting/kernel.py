@@ -1,0 +1,321 @@
+"""Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
+
+A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
+a commit is remembered by the state it ran on, what two commits have with each other by their effects,
+and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
+executed, over remembered states, for those candidates only whose conflicts have a cycle (or go against
+the log): in all others the order of the conflicts (or the log) explains every version (semantics.md,
+Theorems 1 and 3). Specs are judged on whole candidates; a prefix is given up only for protocols under
+which more commits never help.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.counting.orders import Orders
+from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
+from isolitmus.checker.counting.space import Space
+from isolitmus.checker.counting.tally import Failure, Tallies, Tally
+from isolitmus.checker.counting.verdicts import Judge
+from isolitmus.checker.reading.graph import labels
+from isolitmus.checker.running.execute import NO_OP
+from isolitmus.checker.running.frames import frame
+from isolitmus.model.execution import Event
+from isolitmus.specs.cat import read
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from isolitmus.checker.counting.orders import Writer
+    from isolitmus.checker.counting.tally import Shard
+    from isolitmus.checker.counting.verdicts import Prefix
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel"]
+
+SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
+LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
+MOST_STATES = 200_000
+"""After a shard with so many states known, about half a gigabyte, all is forgotten; counts stay."""
+IDLE, FAILS = -1, -2
+"""Instead of a commit: the statement changes no file and the scope skips that; it fails."""
+
+
+class _View(NamedTuple):
+    """Protocols that record the same commits, by their bits, and what they and the levels say."""
+
+    protocols: int
+    judge: Judge
+
+
+class _Line(NamedTuple):
+    """A prefix as one view has it: its commits, and whether some of them are a fork."""
+
+    view: _View
+    commits: tuple[int, ...]
+    prefix: Prefix
+    forked: bool
+
+
+class Kernel:
+    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard.
+
+    >>> from isolitmus.checker.counting.tally import shards
+    >>> from isolitmus.specs import scope, spec
+    >>> asked, judged = [spec("delta-serializable")], [spec("log-serializable")]
+    >>> kernel = Kernel(scope("two-partitions"), 2, asked, judged)
+    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in shards(kernel.scope, 2))
+    94
+    """
+
+    def __init__(
+        self, scope: Scope, n: int, protocols: Sequence[Spec], levels: Sequence[Spec]
+    ) -> None:
+        self.scope, self.n = scope, n
+        self.levels = (*levels, SOME_ORDER, LOG_ORDER)
+        self.protocols = tuple(protocols)
+        asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
+        self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
+        together = (1 << len(protocols)) - 1
+        self.groups = (
+            [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
+        )
+        self.cyclic = 1 << len(levels)
+        self.backward = 2 << len(levels)
+        self._init = -1
+        self._idle: dict[Hashable, bool] = {}
+
+    def count(self, shard: Shard) -> Tallies:
+        """The counts of one shard."""
+        if shard.init != self._init or len(self.space.databases) > MOST_STATES:
+            self._begin(shard.init)
+        self.shard = shard
+        self.choices: list[tuple[int, int]] = []
+        self.states = [0]
+        self.found: list[Prefix] = []
+        self.failed = 0
+        self.failure: Failure | None = None
+        lines = [_Line(view, (), view.judge.root, False) for view in self.views]
+        self._extend(lines, 0)
+        tallies = Tallies.none(
+            [protocol.name for protocol in self.protocols],
+            [level.name for level in self.levels[:-2]],
+        )
+        tallies.failed, tallies.failure = self.failed, self.failure
+        for prefix in self.found:
+            for b, protocol in enumerate(self.protocols):
+                if prefix.admitted >> b & 1:
+                    self._add(tallies.of[protocol.name], prefix)
+            prefix.forget()
+        return tallies
+
+    def _begin(self, init: int) -> None:
+        self._init = init
+        self.space = Space(self.scope, self.scope.inits[init])
+        self.views = [
+            _View(group, Judge(self.layout, self.protocols, self.levels, group))
+            for group in self.groups
+        ]
+        self.pairs = Pairs(self.space, self.layout, self.protocols)
+        self.orders = Orders(self.space)
+        self.options: dict[tuple[int, int], list[int]] = {}
+        self._idle.clear()
+
+    def _add(self, tally: Tally, prefix: Prefix) -> None:
+        tally.admitted += prefix.count
+        tally.unexplained += prefix.unexplained
+        tally.not_log_order += prefix.not_log_order
+        for b, level in enumerate(self.levels[:-2]):
+            if prefix.forbidden >> b & 1:
+                tally.forbidden[level.name] += prefix.count
+                assert prefix.first is not None
+                tally.offer(level.name, (self.shard.init, *prefix.first))
+
+    # One step: what may come after a prefix
+
+    def _extend(self, lines: list[_Line], vocabulary: int) -> None:
+        position = len(self.states)
+        fixed = self.shard.choices[position - 1 : position]
+        runs = [self._options(state, position) for state in self.states]
+        plain = self.scope.noops == "skip" and not lines[0].forked
+        if position == self.n and plain and not fixed:
+            self._last(lines[0], runs, vocabulary)
+            return
+        for k in range(len(self.scope.statements)):
+            for version in range(position):
+                if fixed and fixed[0] != (k, version):
+                    continue
+                number = runs[version][k]
+                if number < 0:
+                    if number == FAILS:
+                        self._fails(k, version, position)
+                    continue
+                grown = [g for line in lines if (g := self._grown(line, number, version))]
+                if not grown:
+                    continue
+                self.choices.append((k, version))
+                self.states.append(self.space.after(self.states[-1], number >> 1))
+                if position == self.n:
+                    for line in grown:
+                        self._leaf(line, vocabulary)
+                else:
+                    self._extend(grown, max(vocabulary, k))
+                self.states.pop()
+                self.choices.pop()
+
+    def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
+        """The last step of one view: the same as above, where nearly all the time goes."""
+        view, commits, prefix, _ = line
+        mine = view.protocols
+        seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
+        known = [
+            [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
+            for version in range(self.n)
+        ]
+        start, width, shift = self.layout.start, self.layout.width, self.pairs.shift
+        forks = self.layout.forks(self.n)
+        below = prefix.below
+        for k in range(len(self.scope.statements)):
+            for version in range(self.n):
+                number = runs[version][k]
+                own = alone.get(number)
+                if own is None:
+                    self._slow(line, number, k, version, vocabulary)
+                    continue
+                alive = prefix.alive & own
+                row, place = own >> shift, start
+                for of_earlier in known[version]:
+                    pair = of_earlier.get(number)
+                    if pair is None:
+                        self._slow(line, number, k, version, vocabulary)
+                        break
+                    alive &= pair
+                    if not alive & mine:
+                        break
+                    row |= pair >> shift << place
+                    place += width
+                else:
+                    longer = below.get(row << shift | alive)
+                    if longer is None or row & forks:
+                        self._slow(line, number, k, version, vocabulary)
+                    elif longer.count and not longer.forbidden:
+                        longer.count += 1
+                    else:
+                        self.choices.append((k, version))
+                        self._leaf(_Line(view, (*commits, number), longer, False), vocabulary)
+                        self.choices.pop()
+
+    def _slow(self, line: _Line, number: int, k: int, version: int, vocabulary: int) -> None:
+        if number == FAILS:
+            self._fails(k, version, self.n)
+        if number < 0:
+            return
+        grown = self._grown(line, number, version)
+        if grown is not None:
+            self.choices.append((k, version))
+            self._leaf(grown, vocabulary)
+            self.choices.pop()
+
+    def _options(self, state: int, position: int) -> list[int]:
+        """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
+        known = self.options.get((state, position))
+        if known is None:
+            known = [self._option(state, k, position) for k in range(len(self.scope.statements))]
+            self.options[state, position] = known
+        return known
+
+    def _option(self, state: int, k: int, position: int) -> int:
+        effect = self.space.run(state, k, position)
+        done = self.space.done[effect].effect
+        if done.error is not None or done.footprint is None:
+            return FAILS
+        if self.scope.noops == "skip" and done.footprint.empty:
+            return IDLE
+        return commit(effect)
+
+    def _fails(self, k: int, version: int, position: int) -> None:
+        """Count all candidates that begin like this."""
+        self.failed += prod(len(self.scope.statements) * j for j in range(position + 1, self.n + 1))
+        if self.failure is None:
+            done = self.space.done[self.space.run(self.states[version], k, position)]
+            assert done.effect.error is not None
+            statement = self.scope.statements[k][position - 1]
+            error = done.effect.error
+            choices = (*self.choices, (k, version))
+            self.failure = Failure(
+                self.shard.init, choices, statement.sql, error.exception, str(error)
+            )
+
+    def _grown(self, line: _Line, number: int, version: int) -> _Line | None:
+        """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
+        view, commits, prefix, forked = line
+        if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
+            number = commit(number >> 1, recorded=False)
+        own = self.pairs.alone.get(number)
+        if own is None:
+            own = self.pairs.single(number)
+        shift = self.pairs.shift
+        alive = prefix.alive & own
+        pairs = []
+        for i, earlier in enumerate(commits):
+            known = (self.pairs.seen if i < version else self.pairs.unseen)[earlier]
+            pair = known.get(number)
+            if pair is None:
+                pair = self.pairs.pair(earlier, number, seen=i < version)
+            alive &= pair
+            if not alive & view.protocols:
+                return None
+            pairs.append(pair >> shift)
+        row = self.layout.row(own >> shift, pairs)
+        forked = forked or bool(row & self.layout.forks(len(commits) + 1))
+        if forked:
+            versions = [v for _, v in self.choices] + [version]
+            row = self.layout.rows_of(self.pairs.frame((*commits, number), versions))[-1]
+        longer = view.judge.longer(prefix, row << shift | alive)
+        if longer is None:
+            return None
+        return _Line(view, (*commits, number), longer, forked)
+
+    def _unrecorded(self, view: _View, effect: int) -> bool:
+        """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
+        protocol = self.protocols[view.protocols.bit_length() - 1]
+        done = self.space.done[effect]
+        key = protocol.name, done.footing, tuple(map(bool, done.paths))
+        if key not in self._idle:
+            alone = frame([Event("T", done.bare, 0, 1)], reasons=False)
+            self._idle[key] = bool(labels(alone, protocol).get(NO_OP))
+        return self._idle[key]
+
+    # Whole candidates
+
+    def _leaf(self, line: _Line, vocabulary: int) -> None:
+        view, commits, prefix, _ = line
+        if not prefix.count:
+            self.found.append(prefix)
+        prefix.count += 1
+        forbidden = view.judge.forbidden(prefix)
+        if not forbidden:
+            return
+        vocabulary = max(vocabulary, self.choices[-1][0])
+        if prefix.first is None or vocabulary < prefix.first[0]:
+            prefix.first = vocabulary, tuple(self.choices)
+        cyclic = forbidden & self.cyclic
+        backward = forbidden & self.backward
+        if not (cyclic or backward):
+            return
+        states = [
+            *self.states[: self.n],
+            self.space.after(self.states[self.n - 1], commits[-1] >> 1),
+        ]
+        writers: tuple[Writer, ...] = tuple(
+            (k, position)
+            for position, ((k, _), number) in enumerate(zip(self.choices, commits, strict=True), 1)
+            if not number & 1
+        )
+        if backward and not self.orders.gives(writers, states[-1]):
+            prefix.not_log_order += 1
+        if cyclic and not self.orders.explain(writers, states):
+            prefix.unexplained += 1

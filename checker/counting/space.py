@@ -1,0 +1,196 @@
+"""What a scope's statements do from one initial table, each thing worked out once.
+
+States and effects are numbered by their contents, so that whatever is asked of them later can be
+remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so equal
+contents are equal in every respect. Premise: what a statement looks for is a function of itself and of
+the rows that it read (semantics.md 3.1: programs are deterministic).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, initial
+from isolitmus.model.execution import Effect, Event, RowRead
+from isolitmus.model.footprint import Footprint
+from isolitmus.model.table import TableState
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from isolitmus.model.execution import Database
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.table import File
+
+__all__ = ["Done", "Space", "transaction"]
+
+Version = tuple[str, str, str]
+"""A version of a row: table, identity, writer."""
+
+OF_STATE = tuple(f.name for f in fields(TableState) if f.name != "files")
+OF_EFFECT = tuple(f.name for f in fields(Effect) if f.name not in ("reads", "footprint"))
+OF_READ = tuple(f.name for f in fields(RowRead) if f.name != "matches")
+OF_FOOTPRINT = tuple(f.name for f in fields(Footprint) if f.name != "schema")
+
+
+def transaction(position: int) -> str:
+    """What the transaction at a commit position (from 1) is called."""
+    return f"T{position}"
+
+
+class Done(NamedTuple):
+    """An effect with what is asked of it often: the row versions that it read and those that it
+    overwrote. ``plain`` False: that is not one version for each row (it writes what was not in its
+    snapshot, or was there twice because two commits removed one file).
+    ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
+    ``paths``, of which relations ask only whether they are the same.
+    """
+
+    effect: Effect
+    position: int
+    read: frozenset[Version]
+    overwrote: frozenset[Version]
+    plain: bool
+    bare: Effect
+    footing: int
+    paths: tuple[frozenset[str], ...]
+
+
+class Space:
+    """The states, effects and bags of rows that a scope reaches from one of its initial tables.
+
+    >>> from isolitmus.specs import scope
+    >>> table = scope("two-partitions")
+    >>> space = Space(table, table.inits[0])
+    >>> insert = space.run(0, 0, 1)
+    >>> space.after(0, insert), space.after(0, insert), space.run(0, 0, 1) == insert
+    (1, 1, True)
+    """
+
+    def __init__(self, scope: Scope, init: tuple[Statement, ...]) -> None:
+        self.scope, self.init = scope, init
+        self.databases: list[Database] = []
+        self.done: list[Done] = []
+        self._files: dict[File, int] = {}
+        self._objects: dict[int, tuple[int, File]] = {}  # to hash each file once
+        self._states: dict[Hashable, int] = {}
+        self._effects: dict[Hashable, int] = {}
+        self._footings: dict[Hashable, int] = {}
+        self._bags: dict[Hashable, int] = {}
+        self._runs: dict[tuple[int, int, int], int] = {}
+        self._after: dict[tuple[int, int], int] = {}
+        self._bag_of: dict[int, int] = {}
+        self.state(initial(scope.tables, init))
+
+    def state(self, database: Database) -> int:
+        """The number of a state; that of the initial one is 0."""
+        key = tuple(
+            (
+                *(getattr(table, name) for name in OF_STATE),
+                *(self._file(file) for file in table.files),
+            )
+            for table in database.values()
+        )
+        number = _number(self._states, key)
+        if number == len(self.databases):
+            self.databases.append(database)
+        return number
+
+    def _file(self, file: File) -> int:
+        known = self._objects.get(id(file))
+        if known is None:
+            number = self._files.setdefault(file, len(self._files))
+            known = self._objects[id(file)] = number, file
+        return known[0]
+
+    def run(self, state: int, k: int, position: int) -> int:
+        """The number of the effect of statement k at a commit position on a state."""
+        known = self._runs.get((state, k, position))
+        if known is None:
+            statement = self.scope.statements[k][position - 1]
+            made = effect(
+                statement, self.databases[state], transaction(position), self.scope.tables
+            )
+            known = self._runs[state, k, position] = self._number(made, state, k, position)
+        return known
+
+    def after(self, state: int, number: int) -> int:
+        """The state after an effect."""
+        known = self._after.get((state, number))
+        if known is None:
+            done = self.done[number]
+            event = Event(transaction(done.position), done.effect, 0)
+            known = self._after[state, number] = self.state(after(self.databases[state], event))
+        return known
+
+    def bag(self, state: int) -> int:
+        """The number of a state's tables as bags of rows."""
+        known = self._bag_of.get(state)
+        if known is None:
+            key = tuple(table.rows() for table in self.databases[state].values())
+            known = self._bag_of[state] = self._bags.setdefault(key, len(self._bags))
+        return known
+
+    def _number(self, made: Effect, state: int, k: int, position: int) -> int:
+        key = (k, position, *_contents(made))
+        number = _number(self._effects, key)
+        if number == len(self.done):
+            self.done.append(self._done(made, state, position))
+        return number
+
+    def _done(self, made: Effect, state: int, position: int) -> Done:
+        read = frozenset((r.table, row.id, row.writer) for r in made.reads for row in r.matched)
+        overwrote: set[Version] = set()
+        plain = len({(w.table, w.id) for w in made.writes}) == len(made.writes)
+        own = f"{transaction(position)}."
+        there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for place, writer in self._rows(state) if made.writes else ():
+            there[place].append(writer)
+        for write in made.writes:
+            if write.before is None:
+                plain = plain and write.id.startswith(own)
+                continue
+            writers = there[write.table, write.id]
+            plain = plain and len(writers) == 1
+            overwrote.update((write.table, write.id, writer) for writer in writers)
+        bare = replace(made, reads=(), writes=(), adds=(), removes=frozenset(), rows=None)
+        kept: list[Hashable] = []
+        paths: list[frozenset[str]] = []
+        for part in _contents(bare):
+            if isinstance(part, frozenset):
+                paths.append(part)
+            else:
+                kept.append(part)
+        footing = _number(self._footings, tuple(kept))
+        return Done(made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths))
+
+    def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
+        for name, table in self.databases[state].items():
+            for file in table.files:
+                for row in file.rows:
+                    yield (name, row.id), row.writer
+
+
+def _number(numbers: dict[Hashable, int], key: Hashable) -> int:
+    """The number of a thing by its contents, a new one if it has none."""
+    try:
+        return numbers.setdefault(key, len(numbers))
+    except TypeError:  # something in it cannot be a key, but says what it is
+        return numbers.setdefault(repr(key), len(numbers))
+
+
+def _contents(made: Effect) -> Iterator[Hashable]:
+    """All that an effect is, for comparison; what it looked for is left out (see the premise)."""
+    for name in OF_EFFECT:
+        value = getattr(made, name)
+        yield str(value) if name == "error" else value
+    for read in made.reads:
+        yield tuple(getattr(read, name) for name in OF_READ)
+    if made.footprint is not None:
+        yield made.footprint.schema.name
+        for name in OF_FOOTPRINT:
+            yield getattr(made.footprint, name)

@@ -1,0 +1,146 @@
+"""What is counted, of a shard or of all of them together; and the shards of a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import factorial, prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from isolitmus.model.scope import Scope
+
+__all__ = ["Choices", "Failure", "First", "Shard", "Shards", "Tallies", "Tally", "count", "shards"]
+
+Choices = tuple[tuple[int, int], ...]
+"""For each commit position the number of a statement and the version that it read."""
+First = tuple[int, int, Choices]
+"""A candidate as enumeration orders them: its initial table, the last statement that it needs, choices."""
+LARGEST = 500_000
+"""The most candidates of one shard."""
+
+
+class Shard(NamedTuple):
+    """The candidates on one initial table that begin with some choices."""
+
+    init: int
+    choices: Choices
+
+
+class Failure(NamedTuple):
+    """A statement that failed at run time, where (initial table, choices), and how."""
+
+    init: int
+    choices: Choices
+    sql: str
+    exception: str
+    why: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one protocol admits: how many candidates, of them those that each level forbids (with the
+    first one), those that no serial order explains at some version, and those whose final table is
+    not what the order of the log gives.
+    """
+
+    admitted: int = 0
+    forbidden: dict[str, int] = field(default_factory=dict)
+    first: dict[str, First] = field(default_factory=dict)
+    unexplained: int = 0
+    not_log_order: int = 0
+
+    def offer(self, level: str, found: First) -> None:
+        """Keep the first of the candidates that a level forbids."""
+        if level not in self.first or found < self.first[level]:
+            self.first[level] = found
+
+    def add(self, other: Tally) -> None:
+        """Count what another one has counted, too."""
+        self.admitted += other.admitted
+        self.unexplained += other.unexplained
+        self.not_log_order += other.not_log_order
+        for level, number in other.forbidden.items():
+            self.forbidden[level] = self.forbidden.get(level, 0) + number
+        for level, found in other.first.items():
+            self.offer(level, found)
+
+
+@dataclass(slots=True)
+class Tallies:
+    """The tally of each protocol, by name; how many candidates had a statement that failed after
+    commits that some protocol admits, and the first such statement.
+    """
+
+    of: dict[str, Tally]
+    failed: int = 0
+    failure: Failure | None = None
+
+    @classmethod
+    def none(cls, protocols: Iterable[str], levels: Sequence[str]) -> Tallies:
+        """Nothing counted yet."""
+        return cls({name: Tally(forbidden=dict.fromkeys(levels, 0)) for name in protocols})
+
+    def add(self, other: Tallies) -> None:
+        """Count what another shard has counted, too, in whatever order shards come."""
+        for name, tally in other.of.items():
+            self.of[name].add(tally)
+        self.failed += other.failed
+        if other.failure is not None and (self.failure is None or other.failure < self.failure):
+            self.failure = other.failure
+
+
+def count(scope: Scope, n: int) -> int:
+    """The number of candidates with n writers.
+
+    >>> from isolitmus.specs import scope
+    >>> count(scope("table"), 3)
+    10368
+    """
+    return len(scope.inits) * factorial(n) * int(len(scope.statements) ** n)
+
+
+def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
+    """The shards of a scope's candidates with n writers, none larger than ``largest``.
+
+    >>> from isolitmus.specs import scope
+    >>> cut = shards(scope("two-partitions"), 3, 100)
+    >>> len(cut), cut.each, cut[1]
+    (196, 21, Shard(init=0, choices=((0, 0), (0, 1))))
+    """
+    size, depth = len(scope.statements), 1
+    while depth < n and prod(size * j for j in range(depth + 1, n + 1)) > largest:
+        depth += 1
+    return Shards(len(scope.inits), size, depth, count(scope, n))
+
+
+@dataclass(frozen=True, slots=True)
+class Shards(Sequence[Shard]):
+    """Candidates cut by initial table and first choices, in their fixed order, all of one size."""
+
+    inits: int
+    statements: int
+    depth: int
+    candidates: int
+
+    @property
+    def each(self) -> int:
+        """The candidates of one shard."""
+        return self.candidates // len(self)
+
+    def __len__(self) -> int:
+        return self.inits * factorial(self.depth) * int(self.statements**self.depth)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        choices: list[tuple[int, int]] = []
+        for position in range(self.depth, 0, -1):
+            index, version = divmod(index, position)
+            index, k = divmod(index, self.statements)
+            choices.append((k, version))
+        return Shard(index, tuple(reversed(choices)))

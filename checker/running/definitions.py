@@ -1,0 +1,280 @@
+"""What a statement does that changes what a table is: its metadata, its protocol, its clustering.
+
+At row level the definition of a table (its columns and constraints) is one item: everybody who
+touches the table reads it, and who changes it writes it (semantics.md 3.1). A comment, a property or
+the clustering is no part of it: no statement does anything else for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from isolitmus.model import definition as df
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.errors import SqlError
+from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.footprint import Footprint, Marks
+from isolitmus.model.header import CONSTRAINT, Header, needed
+from isolitmus.model.raw import Raw
+from isolitmus.model.schema import Schema
+from isolitmus.model.table import TableRow, widened
+from isolitmus.specs.sql import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.model.execution import Database, Event
+    from isolitmus.model.header import Metadata
+    from isolitmus.model.schema import Column
+
+__all__ = ["current", "define", "item", "rebased", "reread", "restore", "with_definitions"]
+
+NAMES: Mapping[type[df.Change], str] = {
+    df.SetProperties: "SET TBLPROPERTIES",
+    df.UnsetProperties: "UNSET TBLPROPERTIES",
+    df.AddColumns: "ADD COLUMNS",
+    df.CommentColumn: "CHANGE COLUMN",
+    df.AddConstraint: "ADD CONSTRAINT",
+    df.DropConstraint: "DROP CONSTRAINT",
+    df.ClusterBy: "CLUSTER BY",
+}
+"""What the log calls each (DeltaOperations.scala)."""
+CLUSTERING = "delta.clustering"
+"""The domain of clustering columns."""
+
+
+def current(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
+    """The schemas of the tables as they are by now."""
+    altered = {
+        name: _schema(schemas[name], state.header)
+        for name, state in database.items()
+        if state.header is not None
+    }
+    return {**schemas, **altered} if altered else schemas
+
+
+def _schema(declared: Schema, header: Header) -> Schema:
+    metadata = header.metadata
+    return replace(
+        declared,
+        columns=metadata.columns,
+        partitioned_by=metadata.partitioned_by,
+        properties=metadata.configuration,
+    )
+
+
+def item(table: str) -> str:
+    """What the item is called that stands for the definition of a table."""
+    return f"the definition of {table}"
+
+
+def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
+    """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file."""
+    schema = snapshot.schemas[statement.target]
+    header = snapshot.header(statement.target)
+    change = statement.change
+    if isinstance(change, df.ClusterBy):
+        if "clustering" not in header.features:
+            raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is not clustered")
+        marks = Marks(domains=frozenset({CLUSTERING}), always=True)
+        footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
+        return Effect(footprint=footprint, operation=NAMES[type(change)])
+    metadata = _changed(header.metadata, change)
+    lacking = needed(metadata.configuration) - header.features
+    marks = Marks(metadata, header.features | lacking if lacking else None)
+    footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
+    effect = Effect(footprint=footprint, operation=NAMES[type(change)])
+    if isinstance(change, df.AddConstraint):
+        read = snapshot.select(schema.name, None)
+        for row in read.matched:
+            if ex.evaluate(change.condition, (row.values,)) is not True:
+                raise ex.EvaluationError("DeltaAnalysisException", f"a row is not {change.text}")
+        files = frozenset(f.path for f in snapshot.files(schema.name))
+        effect = replace(
+            effect, reads=(read,), footprint=replace(footprint, predicates=((),), files=files)
+        )
+    before, after = _described(header.metadata), _described(metadata)
+    if before != after:
+        name = item(schema.name)
+        effect = replace(effect, writes=(RowWrite(name, name, before, after),))
+    return effect
+
+
+def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
+    """The files, the metadata and at least the features of an earlier version; nothing that it reads is
+    recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it reads every
+    row: what it takes out or puts back depends on them.
+    """
+    name = statement.target
+    earlier = snapshot.outside.inits[statement.version][name]
+    header = earlier.header or Header.of(declared[name])
+    read = snapshot.select(name, None)
+    here, there = snapshot.files(name), earlier.files
+    live = {row.id: row.values for row in read.matched}
+    wanted = {row.id: row.values for file in there for row in file.rows}
+    writes = tuple(
+        RowWrite(name, id_, live.get(id_), wanted.get(id_))
+        for id_ in sorted(live.keys() | wanted.keys())
+        if live.get(id_) != wanted.get(id_)
+    )
+    changed = {write.id for write in writes}
+    known = {(file.path, file.dead) for file in here}
+    adds = tuple(
+        replace(
+            file,
+            rows=tuple(
+                replace(row, writer=snapshot.writer) if row.id in changed else row
+                for row in file.rows
+            ),
+        )
+        for file in there
+        if (file.path, file.dead) not in known
+    )
+    kept = {(file.path, file.dead) for file in there}
+    removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
+    features = header.features | snapshot.header(name).features
+    footprint = Footprint(
+        snapshot.schemas[name],
+        adds=tuple(file.partition for file in adds),
+        removes=removes,
+        marks=Marks(header.metadata, features, large=True),
+        header=snapshot.header(name),
+    )
+    effect = Effect((read,), writes, adds, removes, footprint, "RESTORE")
+    before, after = map(_described, (snapshot.header(name).metadata, header.metadata))
+    if before == after:
+        return effect
+    return replace(effect, writes=(*writes, RowWrite(item(name), item(name), before, after)))
+
+
+def _described(metadata: Metadata) -> tuple[str, ...]:
+    """The definition as a row: its columns and constraints."""
+    columns = (f"{c.name} {c.type}" for c in metadata.columns)
+    checks = (f"CHECK ({text})" for _, text in _constraints(metadata.configuration))
+    return (*columns, *checks)
+
+
+def _constraints(configuration: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted((k, v) for k, v in configuration.items() if k.startswith(CONSTRAINT))
+
+
+def _changed(metadata: Metadata, change: df.Change) -> Metadata:
+    configuration = dict(metadata.configuration)
+    match change:
+        case df.SetProperties(properties):
+            rest = {k: v for k, v in properties.items() if k != "comment"}
+            text = properties.get("comment", metadata.description)
+            return replace(metadata, configuration=configuration | rest, description=text)
+        case df.UnsetProperties(keys, if_exists):
+            for key in keys:
+                if key not in configuration and not if_exists:
+                    raise ex.EvaluationError("DeltaAnalysisException", f"no property {key} is set")
+                configuration.pop(key, None)
+        case df.AddColumns(columns):
+            return replace(metadata, columns=(*metadata.columns, *columns))
+        case df.CommentColumn(name, text):
+            return replace(metadata, comments={**metadata.comments, name.lower(): text})
+        case df.AddConstraint(name, text):
+            if CONSTRAINT + name in configuration:
+                raise ex.EvaluationError("DeltaAnalysisException", f"there is a constraint {name}")
+            configuration[CONSTRAINT + name] = text
+        case df.DropConstraint(name, if_exists):
+            if CONSTRAINT + name not in configuration and not if_exists:
+                raise ex.EvaluationError("DeltaAnalysisException", f"no constraint {name}")
+            configuration.pop(CONSTRAINT + name, None)
+    return replace(metadata, configuration=configuration)
+
+
+def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
+    """The statement as it reads on tables that were altered; an error of Spark's analysis if it does
+    not.
+    """
+    if isinstance(statement, Raw):
+        return statement
+    try:
+        read = read_statement(statement.sql, schemas)
+    except SqlError as error:
+        raise ex.EvaluationError("AnalysisException", str(error)) from None
+    if isinstance(read, st.Insert) and isinstance(statement, st.Insert):
+        return replace(read, dynamic=statement.dynamic, data_change=statement.data_change)
+    return read
+
+
+def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
+    """An effect on tables that were altered: its constraints are checked, its footprint knows what the
+    log says, and its reads take rows that have fewer columns for what they are.
+    """
+    footprint = effect.footprint
+    if footprint is not None:
+        broken = violated(footprint.schema, effect)
+        if broken is not None:
+            raise ex.EvaluationError("DeltaInvariantViolationException", f"CHECK {broken}")
+        header = snapshot.header(footprint.schema.name)
+        footprint = replace(footprint, header=header)
+        if not header.metadata.levelled:
+            footprint = replace(footprint, marks=replace(footprint.marks, default_level=True))
+        effect = replace(effect, footprint=footprint)
+    return replace(effect, reads=tuple(_widened(snapshot, read) for read in effect.reads))
+
+
+def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
+    width, matches = len(snapshot.schemas[read.table].columns), read.matches
+    return replace(read, matches=lambda row: matches(widened(row, width)))
+
+
+def with_definitions(events: Sequence[Event]) -> Sequence[Event]:
+    """The events, each with a read of the definition of every table that it touches, where somebody
+    changes that.
+    """
+    written: dict[str, list[tuple[int, RowWrite]]] = {}
+    for event in events:
+        for write in event.effect.writes if event.version is not None else ():
+            if write.id == write.table and event.version is not None:
+                written.setdefault(write.table, []).append((event.version, write))
+    return [_reading(event, written, events) for event in events] if written else events
+
+
+def _reading(
+    event: Event, written: Mapping[str, list[tuple[int, RowWrite]]], events: Sequence[Event]
+) -> Event:
+    footprint = event.effect.footprint
+    touched = {read.table for read in event.effect.reads}
+    touched |= set() if footprint is None else {footprint.schema.name}
+    reads: list[RowRead] = []
+    for table in sorted(touched):
+        name = item(table)
+        if name not in written:
+            continue
+        seen = [
+            (v, w) for v, w in sorted(written[name], key=itemgetter(0)) if v <= event.read_version
+        ]
+        values = seen[-1][1].after if seen else min(written[name], key=itemgetter(0))[1].before
+        writer = next((e.name for e in events if seen and e.version == seen[-1][0]), "")
+        row = TableRow(name, writer, values or ())
+        reads.append(RowRead(name, name, lambda _: False, (row,)))
+    return replace(event, effect=replace(event.effect, reads=(*event.effect.reads, *reads)))
+
+
+def violated(schema: Schema, effect: Effect) -> str | None:
+    """The constraint that a row breaks which a statement writes; None if none does."""
+    for key, text in _constraints(schema.properties):
+        condition = _condition(schema.name, schema.columns, text)
+        for write in effect.writes:
+            row = write.after
+            if row is None or write.table != schema.name:
+                continue
+            if ex.evaluate(condition, (row,)) is not True:
+                return key.removeprefix(CONSTRAINT)
+    return None
+
+
+@cache
+def _condition(name: str, columns: tuple[Column, ...], text: str) -> ex.Expr:
+    statement = read_statement(f"DELETE FROM {name} WHERE {text}", {name: Schema(name, columns)})
+    condition: ex.Expr = statement.where  # type: ignore[union-attr, assignment]
+    return condition

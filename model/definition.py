@@ -1,0 +1,119 @@
+"""Statements that change what a table is rather than its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.expression import Expr
+    from isolitmus.model.schema import Column
+
+__all__ = [
+    "AddColumns",
+    "AddConstraint",
+    "Change",
+    "ClusterBy",
+    "CommentColumn",
+    "Definition",
+    "DropConstraint",
+    "Late",
+    "Restore",
+    "SetProperties",
+    "UnsetProperties",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``."""
+
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetProperties:
+    """``UNSET TBLPROPERTIES [IF EXISTS]``."""
+
+    keys: tuple[str, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """``ADD COLUMNS``, at the end; the rows that are there have NULL."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommentColumn:
+    """``ALTER COLUMN name COMMENT 'text'``."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """``ADD CONSTRAINT name CHECK (condition)``: every row must make it true, also those that are
+    there. ``text`` is the condition as written.
+    """
+
+    name: str
+    text: str
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """``DROP CONSTRAINT [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBy:
+    """``CLUSTER BY (columns)`` or ``CLUSTER BY NONE``."""
+
+    columns: tuple[str, ...]
+
+
+Change = (
+    SetProperties
+    | UnsetProperties
+    | AddColumns
+    | CommentColumn
+    | AddConstraint
+    | DropConstraint
+    | ClusterBy
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """``ALTER TABLE target …`` or ``COMMENT ON TABLE target IS …``."""
+
+    sql: str
+    target: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has left."""
+
+    sql: str
+    target: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A statement on columns that another one adds: it is read when it runs."""
+
+    sql: str
+    target: str

@@ -1,0 +1,239 @@
+"""What the log says of a table besides its files: metadata, protocol, domains, application ids.
+
+Two commits that missed each other may both stand although one of them changed the metadata: Delta
+takes a change over that no commit prepared without it can contradict (ConflictChecker.scala,
+attemptToResolveMetadataConflicts and checkProtocolCompatibility). What it does not take over has a
+reason here, in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.schema import Column, Schema
+
+__all__ = ["EASY_FEATURES", "FEATURES", "Header", "Metadata", "metadata_clash", "protocol_clash"]
+
+FEATURES: Mapping[str, bool] = {
+    "appendOnly": False,
+    "invariants": False,
+    "checkConstraints": False,
+    "changeDataFeed": False,
+    "generatedColumns": False,
+    "columnMapping": True,
+    "identityColumns": False,
+    "timestampNtz": True,
+    "deletionVectors": True,
+    "rowTracking": False,
+    "domainMetadata": False,
+    "clustering": False,
+    "allowColumnDefaults": False,
+    "v2Checkpoint": True,
+    "typeWidening": True,
+    "inCommitTimestamp": False,
+    "vacuumProtocolCheck": True,
+}
+"""Table features that the model knows by name, and whether readers, too, must know them."""
+EASY_FEATURES = frozenset(
+    (
+        "appendOnly",
+        "changeDataFeed",
+        "columnMapping",
+        "timestampNtz",
+        "deletionVectors",
+        "rowTracking",
+        "domainMetadata",
+        "v2Checkpoint",
+        "typeWidening",
+        "inCommitTimestamp",
+        "vacuumProtocolCheck",
+    )
+)
+"""Those that need not fail concurrent transactions when they come (TableFeature.scala,
+failConcurrentTransactionsAtUpgrade)."""
+
+MAPPING_MODE = "delta.columnMapping.mode"
+ROW_TRACKING = "delta.enableRowTracking"
+ENABLED = {
+    ROW_TRACKING: ("rowTracking", "true"),
+    "delta.enableDeletionVectors": ("deletionVectors", "true"),
+    "delta.checkpointPolicy": ("v2Checkpoint", "v2"),
+    "delta.enableInCommitTimestamps": ("inCommitTimestamp", "true"),
+}
+"""Properties that may come, each with the feature that it needs and the one value it may get."""
+ALSO = {
+    MAPPING_MODE: ("columnMapping", "name"),
+    "delta.enableChangeDataFeed": ("changeDataFeed", "true"),
+}
+"""Further properties that need a feature."""
+ONCE = (
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+)
+"""Properties that may come, not change."""
+WITH_ROW_TRACKING = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
+WITH_MAPPING = (MAPPING_MODE, "delta.columnMapping.maxColumnId")
+
+
+SUPPORTED = "delta.feature."
+"""The beginning of a property that only asks for a feature."""
+CONSTRAINT = "delta.constraints."
+"""The beginning of a property that holds a CHECK constraint."""
+LEGACY = ("appendOnly", "invariants")
+"""The features of a table's first protocol."""
+
+
+def needed(configuration: Mapping[str, str]) -> frozenset[str]:
+    """The features without which a table cannot have these properties.
+
+    >>> sorted(needed({"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}))
+    ['columnMapping']
+    """
+    found = {
+        feature
+        for key, (feature, value) in (*ENABLED.items(), *ALSO.items())
+        if configuration.get(key, "").lower() == value
+    }
+    if any(key.startswith(CONSTRAINT) for key in configuration):
+        found.add("checkConstraints")
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The metadata of a table (actions.scala, Metadata).
+
+    ``id`` is who made it: a table that is replaced gets another one. ``comments`` are those of
+    columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
+    has lost the isolation level that the protocol says, and is Serializable.
+    """
+
+    columns: tuple[Column, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict, hash=False)
+    id: str = ""
+    name: str | None = None
+    description: str | None = None
+    comments: Mapping[str, str] = field(default_factory=dict, hash=False)
+    levelled: bool = True
+
+    @property
+    def mapped(self) -> bool:
+        """Whether columns are mapped by name."""
+        return self.configuration.get(MAPPING_MODE, "none").lower() == "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the log says of a table at a version: its metadata, the features of its protocol, the
+    domains that are set, and the version that each application id has reached.
+    """
+
+    metadata: Metadata = field(default_factory=Metadata)
+    features: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+    apps: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, schema: Schema) -> Header:
+        """The header of a table that is as it was declared."""
+        features = {
+            key.removeprefix(SUPPORTED): value
+            for key, value in schema.properties.items()
+            if key.startswith(SUPPORTED)
+        }
+        configuration = {
+            key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
+        }
+        metadata = Metadata(schema.columns, schema.partitioned_by, configuration)
+        return cls(metadata, frozenset((*LEGACY, *features, *needed(configuration))))
+
+    def after(
+        self,
+        metadata: Metadata | None,
+        features: frozenset[str] | None,
+        domains: frozenset[str],
+        apps: Mapping[str, int],
+    ) -> Header:
+        """The header after a commit that wrote these; None is not written."""
+        return replace(
+            self,
+            metadata=self.metadata if metadata is None else metadata,
+            features=self.features if features is None else features,
+            domains=self.domains | domains,
+            apps={**self.apps, **apps},
+        )
+
+
+def protocol_clash(
+    read: frozenset[str], winner: frozenset[str], *, strict: bool = False
+) -> str | None:
+    """Why a transaction that read a protocol with some features cannot commit after one that wrote
+    these; None if it can. ``strict``: conflictChecker.enforceConcurrentFeatureEnablement.enabled.
+
+    >>> protocol_clash(frozenset({"rowTracking"}), frozenset())
+    'took the feature rowTracking away'
+    >>> protocol_clash(frozenset(), frozenset({"clustering"})) is None
+    True
+    """
+    gone = sorted(read - winner)
+    if gone:
+        return f"took the feature {gone[0]} away"
+    hard = sorted(winner - read - EASY_FEATURES)
+    return f"added the feature {hard[0]}, which fails the others" if strict and hard else None
+
+
+def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -> str | None:
+    """Why a transaction that read some metadata cannot take over that of a winner; None if it can.
+
+    ``features`` are those of the protocol as the transaction knows it by then, the winner's own
+    included. Delta takes over the coming of some properties, and of column mapping by name.
+
+    >>> on = Metadata(configuration={"delta.enableDeletionVectors": "true"})
+    >>> metadata_clash(Metadata(), on, frozenset({"deletionVectors"})) is None
+    True
+    >>> metadata_clash(Metadata(), Metadata(description="mine"), frozenset())
+    'changed the description'
+    """
+    for what in ("id", "name", "description", "partitioned_by"):
+        if getattr(read, what) != getattr(winner, what):
+            return f"changed the {_WORDS.get(what, what)}"
+    before, after = read.configuration, winner.configuration
+    if read.levelled != winner.levelled:
+        return "took the isolation level away"
+    gone = sorted(before.keys() - after.keys())
+    if gone:
+        return f"took the property {gone[0]} away"
+    for key in sorted(after):
+        if before.get(key) != after[key] and not _may_come(key, read, winner, features):
+            return f"set the property {key}"
+    if read.columns != winner.columns:
+        return "changed the columns"
+    return "changed the comment of a column" if read.comments != winner.comments else None
+
+
+_WORDS = {"id": "identity of the table", "partitioned_by": "partition columns"}
+
+
+def _may_come(key: str, read: Metadata, winner: Metadata, features: frozenset[str]) -> bool:
+    """Whether Delta takes over that this property was added or changed
+    (checkConfigurationChangesForConflicts).
+    """
+    value = winner.configuration[key]
+    if key in ENABLED:
+        feature, wanted = ENABLED[key]
+        return feature in features and value.lower() == wanted
+    if key in ONCE:
+        return key not in read.configuration
+    if key in WITH_ROW_TRACKING:
+        return winner.configuration.get(ROW_TRACKING, "false").lower() == "true"
+    if key in WITH_MAPPING:
+        return not read.mapped and winner.mapped and "columnMapping" in features
+    return False

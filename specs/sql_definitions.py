@@ -1,0 +1,174 @@
+"""Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
+
+They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
+What alters columns in another way (DROP, RENAME, type changes), and DROP FEATURE, which is several
+commits, is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot import expressions as exp
+
+from isolitmus.model import definition as df
+from isolitmus.model.errors import near
+from isolitmus.model.schema import TYPES, Column
+from isolitmus.specs.sql_queries import OUTSIDE, QueryReader
+
+if TYPE_CHECKING:
+    from isolitmus.model.schema import Schema
+
+__all__ = ["DefinitionReader", "is_definition"]
+
+BEGINS = re.compile(r"\s*(?:ALTER|COMMENT|RESTORE)\s", re.IGNORECASE)
+TABLE = r"`?(?P<table>\w+)`?"
+ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
+COMMENT = re.compile(
+    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*')\s*", re.IGNORECASE
+)
+SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL)
+UNSET = re.compile(
+    r"UNSET\s+TBLPROPERTIES\s+(?P<if>IF\s+EXISTS\s*)?\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
+)
+ADD = re.compile(r"ADD\s+COLUMNS?\s*(?P<body>.*)", re.IGNORECASE | re.DOTALL)
+CHECK = re.compile(
+    r"ADD\s+CONSTRAINT\s+`?(?P<name>\w+)`?\s+CHECK\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
+)
+DROP = re.compile(r"DROP\s+CONSTRAINT\s+(?P<if>IF\s+EXISTS\s+)?`?(?P<name>\w+)`?", re.IGNORECASE)
+COLUMN = re.compile(
+    r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
+)
+CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.IGNORECASE)
+RESTORE = re.compile(
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
+    re.IGNORECASE,
+)
+INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
+TEXT = r"'([^']*)'"
+PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
+KEY = re.compile(rf"\s*{TEXT}\s*")
+DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+)\s*")
+SWITCH = ("false", "true")
+PROPERTIES = {
+    "delta.enableDeletionVectors": SWITCH,
+    "delta.enableChangeDataFeed": SWITCH,
+    "delta.enableInCommitTimestamps": ("true",),
+    "delta.checkpointPolicy": ("v2",),
+    "delta.columnMapping.mode": ("name",),
+}
+"""Delta's own properties that may be set, with their values; others would change what is not modelled."""
+FORMS = (
+    "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
+    " ALTER COLUMN … COMMENT, CLUSTER BY"
+)
+
+
+def is_definition(sql: str) -> bool:
+    """Whether a statement begins like one of these.
+
+    >>> is_definition("alter table t cluster by none"), is_definition("DELETE FROM t")
+    (True, False)
+    """
+    return BEGINS.match(sql) is not None
+
+
+class DefinitionReader(QueryReader):
+    """Reads them, on the table that they name."""
+
+    def definition(self) -> df.Definition | df.Restore:
+        restore = RESTORE.fullmatch(self.sql)
+        if restore is not None:
+            version = INIT.fullmatch(restore["version"])
+            if version is None:
+                self.outside(
+                    "RESTORE goes back to {init[n]}, what the n-th init statement has left"
+                )
+            return df.Restore(self.sql, self.named(restore["table"]).name, int(version[1]))
+        comment = COMMENT.fullmatch(self.sql)
+        if comment is not None:
+            schema = self.named(comment["table"])
+            change: df.Change = df.SetProperties({"comment": comment["text"][1:-1]})
+            return df.Definition(self.sql, schema.name, change)
+        found = ALTER.fullmatch(self.sql)
+        if found is None:
+            self.outside(
+                "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
+                " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
+            )
+        schema = self.named(found["table"])
+        return df.Definition(self.sql, schema.name, self.change(schema, found["rest"]))
+
+    def named(self, table: str) -> Schema:
+        schema, _ = self.table(exp.to_table(table, dialect="databricks"))
+        return schema
+
+    def outside(self, problem: str) -> NoReturn:
+        self.place.refuse(None, problem)
+
+    def change(self, schema: Schema, rest: str) -> df.Change:
+        if found := SET.fullmatch(rest):
+            pairs = [PAIR.fullmatch(part) for part in found["body"].split(",")]
+            if not all(pairs):
+                self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
+            return df.SetProperties(dict(self.modelled(p[1], p[2]) for p in pairs if p))
+        if found := UNSET.fullmatch(rest):
+            keys = [KEY.fullmatch(part) for part in found["body"].split(",")]
+            if not all(keys):
+                self.outside("UNSET TBLPROPERTIES takes 'key', …")
+            return df.UnsetProperties(tuple(key[1] for key in keys if key), bool(found["if"]))
+        if found := CHECK.fullmatch(rest):
+            return self.check(schema, found["name"], found["body"])
+        if found := DROP.fullmatch(rest):
+            return df.DropConstraint(found["name"].lower(), bool(found["if"]))
+        if found := COLUMN.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.CommentColumn(found["name"], found["text"][1:-1])
+        if found := CLUSTER.fullmatch(rest):
+            names = () if found["none"] else tuple(map(str.strip, found["body"].split(",")))
+            for name in names:
+                self.known(schema, name)
+            return df.ClusterBy(names)
+        if found := ADD.fullmatch(rest):
+            return self.added(schema, found["body"].strip())
+        self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def modelled(self, key: str, value: str) -> tuple[str, str]:
+        """A property that says nothing to Delta, or one of those whose meaning the model knows."""
+        if not key.startswith("delta."):
+            return key, value
+        if key not in PROPERTIES:
+            self.outside(f"the property '{key}' is not modelled{near(key, PROPERTIES)}")
+        if value.lower() not in PROPERTIES[key]:
+            self.outside(f"{key} is '{value}'; known: {', '.join(PROPERTIES[key])}")
+        return key, value
+
+    def known(self, schema: Schema, column: str) -> None:
+        if schema.index(column) is None:
+            names = [c.name for c in schema.columns]
+            self.outside(f"table {schema.name} has no column '{column}'{near(column, names)}")
+
+    def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
+        tree = self.parse(f"SELECT * FROM {schema.name} WHERE {body}", self.place)
+        _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
+        condition = self.where(self.scope(side), tree.args.get("where"))
+        assert condition is not None
+        return df.AddConstraint(name.lower(), body.strip(), condition)
+
+    def added(self, schema: Schema, body: str) -> df.AddColumns:
+        if body.startswith("(") and body.endswith(")"):
+            body = body[1:-1]
+        columns: list[Column] = []
+        for part in body.split(","):
+            declared = DECLARED.fullmatch(part)
+            if declared is None:
+                self.outside(f"'{part.strip()}' is no new column; write NAME TYPE, …")
+            name, type_ = declared[1], declared[2].upper()
+            if type_ not in TYPES:
+                self.outside(f"no type '{declared[2]}'{near(type_, TYPES)}")
+            taken = [c.name.lower() for c in (*schema.columns, *columns)]
+            if name.lower() in taken:
+                self.outside(f"table {schema.name} has a column '{name}' already")
+            columns.append(Column(name, type_))
+        return df.AddColumns(tuple(columns))

@@ -1,0 +1,155 @@
+"""Read INSERT in its forms, and what is stored into a table's columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from sqlglot import expressions as exp
+
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.errors import near
+from isolitmus.model.normal import normal
+from isolitmus.specs.sql_expressions import INTEGERS, Scope, Side, only, read_expression
+from isolitmus.specs.sql_queries import OUTSIDE, QueryReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.schema import Column, Schema
+
+__all__ = ["InsertReader"]
+
+
+class InsertReader(QueryReader):
+    """Reads INSERT, and assignments to columns."""
+
+    def insert(self, node: exp.Insert) -> st.Insert:
+        only(self.place, node, "this", "expression", "overwrite", "where")
+        target = node.this
+        names: list[exp.Expr] = []
+        if isinstance(target, exp.Schema):
+            target, names = target.this, target.expressions
+        schema, side = self.table(target, "partition")
+        fixed = self.fixed(schema, target.args.get("partition"))
+        open_ = tuple(i for i in range(len(schema.columns)) if i not in fixed)
+        order = self.columns(schema, names, open_) if names else open_
+        types = tuple(schema.columns[i].type for i in order)
+        query = self.query(node.expression, types)
+        keyed = any(isinstance(branch, st.Select) and branch.keys for branch in query)
+        if keyed and schema.rows_per_file not in (None, 1):
+            self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
+        placed = tuple(self.placed(node, schema, order, fixed, branch) for branch in query)
+        where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
+        overwrite = bool(node.args.get("overwrite"))
+        if node.args.get("where"):
+            if names or fixed:
+                self.place.refuse(node, f"REPLACE WHERE with a list of columns {OUTSIDE}")
+            where, overwrite = self.replaced(side, node.args["where"]), True
+        return st.Insert(self.sql, schema.name, placed, overwrite, where if overwrite else None)
+
+    def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
+        """The condition of a REPLACE WHERE, which Delta gets as it was written."""
+        where = self.condition(self.scope(side), node)
+        if normal(where) != where:
+            self.place.refuse(
+                node,
+                f"Spark does not simplify the condition of REPLACE WHERE: write {normal(where)}",
+            )
+        return where
+
+    def fixed(self, schema: Schema, node: exp.Expr | None) -> dict[int, ex.Expr]:
+        """The partition columns that ``PARTITION (part = 1)`` gives a value."""
+        fixed: dict[int, ex.Expr] = {}
+        for part in node.expressions if node is not None else ():
+            if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
+                self.place.refuse(
+                    part, f"'{part.sql()}' in PARTITION (…) {OUTSIDE}: column = value"
+                )
+            index = schema.index(part.this.name)
+            if index is None or index not in schema.partition_indexes:
+                self.place.refuse(part, f"{schema.name} is not partitioned by '{part.this.name}'")
+            value = read_expression(self.scope(), part.expression, "constant")
+            if value == ex.Const(None, "INT"):
+                self.place.refuse(part, f"NULL in PARTITION (…) {OUTSIDE}")
+            self.stores(part, schema.columns[index], value)
+            fixed[index] = value
+        return fixed
+
+    def equalities(self, schema: Schema, fixed: dict[int, ex.Expr]) -> list[ex.Expr]:
+        columns = ((i, schema.columns[i], value) for i, value in fixed.items())
+        return [
+            ex.Compare("=", ex.ColumnRef(0, i, column.name, column.type), value)
+            for i, column, value in columns
+        ]
+
+    def columns(
+        self, schema: Schema, names: list[exp.Expr], wanted: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        order: list[int] = []
+        for name in names:
+            index = schema.index(name.name)
+            if index is None:
+                known = [c.name for c in schema.columns]
+                self.place.refuse(
+                    name, f"table {schema.name} has no column '{name.name}'{near(name.name, known)}"
+                )
+            if index in order:
+                self.place.refuse(name, f"column '{name.name}' is named twice")
+            order.append(index)
+        if set(order) != set(wanted):
+            self.place.refuse(
+                names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
+            )
+        return tuple(order)
+
+    def placed(
+        self,
+        node: exp.Expr,
+        schema: Schema,
+        order: tuple[int, ...],
+        fixed: Mapping[int, ex.Expr],
+        branch: st.Branch,
+    ) -> st.Branch:
+        """The branch with its items in the order of the table's columns, stored types checked."""
+
+        def sort(items: tuple[ex.Expr, ...]) -> tuple[ex.Expr, ...]:
+            if len(items) != len(order):
+                self.place.refuse(
+                    node,
+                    f"table {schema.name} has {len(order)} columns, the query gives {len(items)}",
+                )
+            for index, item in zip(order, items, strict=True):
+                self.stores(node, schema.columns[index], item)
+            by_column = {**fixed, **dict(zip(order, items, strict=True))}
+            return tuple(by_column[i] for i in range(len(schema.columns)))
+
+        if isinstance(branch, st.Values):
+            return replace(branch, rows=tuple(map(sort, branch.rows)))
+        return replace(branch, items=sort(branch.items))
+
+    def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
+        if isinstance(value, ex.Const) and value.value is None:
+            return
+        if value.type != column.type and not {value.type, column.type} <= set(INTEGERS):
+            self.place.refuse(
+                node,
+                f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
+            )
+
+    def sets(
+        self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: Scope
+    ) -> tuple[tuple[int, ex.Expr], ...]:
+        sets: dict[int, ex.Expr] = {}
+        for node in nodes:
+            if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
+                self.place.refuse(node, f"'{node.sql()}' is no assignment column = value")
+            column = self.scope(side).resolve(node.this)
+            value = read_expression(scope, node.expression, null=column.type)
+            self.stores(node, schema.columns[column.index], value)
+            if column.index in sets:
+                self.place.refuse(node, f"column '{column.name}' is set twice")
+            sets[column.index] = value
+        return tuple(sorted(sets.items()))

@@ -1,0 +1,143 @@
+"""Read MERGE in its clause shapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import expressions as exp
+
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.schema import Column
+from isolitmus.specs.sql_expressions import Scope, Side, only, read_expression
+from isolitmus.specs.sql_inserts import InsertReader
+from isolitmus.specs.sql_queries import OUTSIDE, REFUSED, items_of
+
+if TYPE_CHECKING:
+    from isolitmus.model.schema import Schema
+
+__all__ = ["MergeReader"]
+
+
+class MergeReader(InsertReader):
+    """Reads MERGE."""
+
+    def merge(self, node: exp.Merge) -> st.Merge:
+        only(self.place, node, "this", "using", "on", "whens")
+        schema, target = self.table(node.this)
+        source, query = self.merge_source(node.args["using"])
+        if source.name.lower() == target.name.lower():
+            self.place.refuse(
+                node.args["using"], f"both sides are called '{source.name}'; give one an alias"
+            )
+        both = Scope(self.place, (target, source), REFUSED)
+        on = self.condition(both, node.args["on"])
+        matched: list[st.MatchedClause] = []
+        inserts: list[st.NotMatchedClause] = []
+        by_source: list[st.MatchedClause] = []
+        for when in node.args["whens"].expressions:
+            only(self.place, when, "matched", "source", "condition", "then")
+            if when.args["matched"]:
+                matched.append(self.matched(schema, target, source, when))
+            elif when.args.get("source"):
+                by_source.append(self.matched(schema, target, None, when))
+            else:
+                condition, then = when.args.get("condition"), when.args["then"]
+                inserts.append(self.not_matched(schema, source, condition, then))
+        if by_source and [(c.action, c.condition) for c in matched] == [("delete", None)]:
+            self.place.refuse(
+                node, f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}"
+            )
+        return st.Merge(
+            self.sql, schema.name, query, on, tuple(matched), tuple(inserts), tuple(by_source)
+        )
+
+    def matched(
+        self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
+    ) -> st.MatchedClause:
+        """A clause on a target row and the source row that it matches; or none, without a source."""
+        scope = Scope(self.place, (target, source), REFUSED)
+        condition, then = when.args.get("condition"), when.args["then"]
+        guard = None if condition is None else self.condition(scope, condition)
+        if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
+            return st.MatchedClause("delete", guard)
+        if not isinstance(then, exp.Update):
+            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+        only(self.place, then, "expressions")
+        if isinstance(then.expressions[0], exp.Star):
+            if source is None:
+                self.place.refuse(then, "'*' needs a source row; name columns and values")
+            return st.MatchedClause("update", guard, self.starred(then, schema, source))
+        values = replace(scope, subquery=self.subquery)
+        return st.MatchedClause(
+            "update", guard, self.sets(schema, target, then.expressions, values)
+        )
+
+    def merge_source(self, node: exp.Expr) -> tuple[Side, st.Query]:
+        if isinstance(node, exp.Table):
+            schema, side = self.table(node)
+            items = tuple(ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns))
+            return side, (st.Select(schema.name, items, None, grouped=False),)
+        if not isinstance(node, exp.Subquery) or not node.alias:
+            self.place.refuse(
+                node, "a MERGE source is a table, or a SELECT in parentheses with an alias"
+            )
+        query = self.query(node)
+        first = node.this
+        while isinstance(first, exp.Union):
+            first = first.this
+        if not isinstance(first, exp.Select):
+            self.place.refuse(node, f"VALUES as a MERGE source {OUTSIDE}: use SELECT … UNION ALL")
+        selected = items_of(query[0])
+        names = (
+            [c.name for c in self.schemas[query[0].table.lower()].columns]
+            if isinstance(query[0], st.Select) and isinstance(first.expressions[0], exp.Star)
+            else [e.alias_or_name for e in first.expressions]
+        )
+        if len(names) != len(selected) or not all(names):
+            self.place.refuse(node, "every column of a MERGE source needs a name: add AS …")
+        columns = tuple(Column(n, item.type) for n, item in zip(names, selected, strict=True))
+        return Side(node.alias, columns), query
+
+    def starred(
+        self, node: exp.Expr, schema: Schema, source: Side
+    ) -> tuple[tuple[int, ex.Expr], ...]:
+        """``*`` in a clause: every target column from the source column of the same name."""
+        by_name = {
+            c.name.lower(): ex.ColumnRef(1, i, c.name, c.type) for i, c in enumerate(source.columns)
+        }
+        sets: list[tuple[int, ex.Expr]] = []
+        for i, column in enumerate(schema.columns):
+            value = by_name.get(column.name.lower())
+            if value is None:
+                self.place.refuse(node, f"'*' needs a column '{column.name}' in {source.name}")
+            self.stores(node, column, value)
+            sets.append((i, value))
+        return tuple(sets)
+
+    def not_matched(
+        self, schema: Schema, source: Side, condition: exp.Expr | None, then: exp.Expr
+    ) -> st.NotMatchedClause:
+        scope = Scope(self.place, (None, source), REFUSED)
+        guard = None if condition is None else self.condition(scope, condition)
+        if not isinstance(then, exp.Insert):
+            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+        only(self.place, then, "this", "expression")
+        if isinstance(then.this, exp.Star):
+            values = tuple(v for _, v in self.starred(then, schema, source))
+            return st.NotMatchedClause(guard, values)
+        names = then.this.expressions if then.this is not None else []
+        every = tuple(range(len(schema.columns)))
+        order = self.columns(schema, names, every) if names else every
+        nodes = then.expression.expressions
+        if len(nodes) != len(order):
+            self.place.refuse(then, f"{len(order)} columns and {len(nodes)} values")
+        by_column: dict[int, ex.Expr] = {}
+        for index, value_node in zip(order, nodes, strict=True):
+            column = schema.columns[index]
+            by_column[index] = read_expression(
+                replace(scope, subquery=self.subquery), value_node, null=column.type
+            )
+            self.stores(value_node, column, by_column[index])
+        return st.NotMatchedClause(guard, tuple(by_column[i] for i in range(len(order))))

@@ -1,0 +1,288 @@
+"""Read ``[transactions]`` of a litmus file: a statement each, and what its client does around it.
+
+What a key is for stands in interface.md, "Litmus file".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from isolitmus.model import statement as st
+from isolitmus.model.client import CacheTable, Client, SetConf, Write
+from isolitmus.model.definition import AddColumns, Definition, Late
+from isolitmus.model.errors import LitmusError, SqlError, near
+from isolitmus.model.raw import Raw
+from isolitmus.specs.binding import bound, parameters
+from isolitmus.specs.confs import CONFS, OVERWRITE_MODE
+from isolitmus.specs.raw_file import RAW_KEYS, RawReader
+from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql_definitions import is_definition
+from isolitmus.specs.sql_queries import items_of
+from isolitmus.specs.table_file import NAME, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isolitmus.model.client import Aside
+    from isolitmus.model.schedule import Schedule
+    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.values import Value
+
+__all__ = ["TransactionReader"]
+
+CLIENT = ("before", "let", "conf", "session", "app")
+"""The keys that every transaction may have."""
+WRITE = ("write", "table", "query", "options")
+"""Those of a DataFrame write."""
+MODES = ("append", "overwrite")
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "replaceWhere": (),
+    "dataChange": ("true", "false"),
+    "partitionOverwriteMode": ("static", "dynamic"),
+}
+"""The writer's options, with the values that they take (none: any)."""
+IDEMPOTENT = (st.Insert, st.Delete, st.Update, st.Merge, Late)
+"""The statements that look up whether they have been executed."""
+CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
+UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
+SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
+EXAMPLES: Mapping[Type, Value] = {
+    "INT": 1,
+    "BIGINT": 1,
+    "STRING": "a",
+    "DATE": date(2000, 1, 1),
+    "BOOLEAN": True,
+}
+"""What a statement's parameters are while nobody has read them."""
+
+
+class TransactionReader(RawReader):
+    """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
+
+    wider: Mapping[str, Schema]
+
+    def read_transactions(
+        self, document: Table, schemas: Mapping[str, Schema]
+    ) -> tuple[dict[str, st.Statement], dict[str, Client]]:
+        """The statements, and the clients of those that are written as a table."""
+        statements: dict[str, st.Statement] = {}
+        clients: dict[str, Client] = {}
+        given = self.get(document, "", "transactions", dict).values()
+        texts = (value.get("sql") if isinstance(value, dict) else value for value in given)
+        self.wider = self.grown(texts, schemas)
+        for name, value in self.get(document, "", "transactions", dict).items():
+            where = f"transactions.{name}"
+            if not NAME.fullmatch(name):
+                self.refuse(f"transaction '{name}': a name is letters, digits and _", where)
+            if isinstance(value, dict):
+                statements[name], clients[name] = self.transaction(name, value, where, schemas)
+            else:
+                text = self.get({name: value}, "transactions", name, str)
+                statements[name] = self.sql(text, name, where, schemas, {})
+        if not statements:
+            self.refuse("[transactions] is empty")
+        return statements, {name: c for name, c in clients.items() if c != Client()}
+
+    def transaction(
+        self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]
+    ) -> tuple[st.Statement, Client]:
+        """One that is a table: its keys tell of which kind it is."""
+        if not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys():
+            return self.raw(name, table, where, schemas), Client()
+        if "write" in table:
+            self.keys(table, where, (*WRITE, *CLIENT))
+            client = replace(
+                self.client(table, where, schemas), write=self.write(table, where, schemas)
+            )
+            return self.written(client, name, where, schemas), client
+        self.keys(table, where, ("sql", "write", *CLIENT))
+        client = self.client(table, where, schemas)
+        text = self.get(table, where, "sql", str)
+        statement = self.sql(text, name, where, schemas, client.let)
+        if client.app is not None and not isinstance(statement, IDEMPOTENT):
+            self.refuse(f"{where}.app is for INSERT, DELETE, UPDATE and MERGE only")
+        return statement, client
+
+    def sql(
+        self,
+        text: str,
+        name: str,
+        where: str,
+        schemas: Mapping[str, Schema],
+        let: Mapping[str, st.Read],
+    ) -> st.Statement:
+        """The statement of an author's text; parameters stand for a value of their type."""
+        for parameter in parameters(text) if let else ():
+            if parameter not in let:
+                self.refuse(f"{where}: no let gives ':{parameter}'{near(parameter, let)}")
+        label = f"{self.place(where)}, transaction {name}"
+        examples = {n: EXAMPLES[items_of(read.query[0])[0].type] for n, read in let.items()}
+        try:
+            read = read_statement(bound(text, examples), schemas, label)
+        except SqlError:
+            late = self.late(bound(text, examples), schemas, label)
+            if late is None:
+                raise
+            return late
+        return replace(read, sql=text)
+
+    def late(self, text: str, schemas: Mapping[str, Schema], label: str) -> Late | None:
+        """A statement on columns that a transaction adds; None if it is not that."""
+        if not self.wider:
+            return None
+        read = read_statement(text, {**schemas, **self.wider}, label)
+        if isinstance(read, st.Read | Raw):
+            raise LitmusError(
+                f"{label}: a query of columns that a transaction adds is not modelled"
+            )
+        return Late(text, read.target)
+
+    def grown(self, texts: Iterable[object], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+        """The tables with every column that some transaction adds."""
+        wider: dict[str, Schema] = {}
+        for text in texts:
+            if not isinstance(text, str) or not is_definition(text):
+                continue
+            try:
+                read = read_statement(text, {**schemas, **wider})
+            except SqlError:  # it says so when its turn comes
+                continue
+            if isinstance(read, Definition) and isinstance(read.change, AddColumns):
+                schema = {**schemas, **wider}[read.target]
+                columns = (*schema.columns, *read.change.columns)
+                wider[read.target] = replace(schema, columns=columns)
+        return wider
+
+    # What the client does
+
+    def client(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Client:
+        session = table.get("session")
+        if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
+            self.refuse(
+                f"{where}.session is {self.shown(session)}; a name, letters, digits and _, is wanted"
+            )
+        return Client(
+            tuple(
+                self.aside(text, where, schemas) for text in self.strings(table, where, "before")
+            ),
+            {
+                name: self.let(name, sql, where, schemas)
+                for name, sql in self.get(table, where, "let", dict, {}).items()
+            },
+            {
+                key: self.conf(key, value, f"{where}.conf")
+                for key, value in self.get(table, where, "conf", dict, {}).items()
+            },
+            session,
+            app=self.app(table, where),
+        )
+
+    def aside(self, text: str, where: str, schemas: Mapping[str, Schema]) -> Aside:
+        where = f"{where}.before"
+        for pattern, keep in ((CACHE, True), (UNCACHE, False)):
+            found = pattern.fullmatch(text)
+            if found:
+                known = {name.lower(): name for name in schemas}
+                name = found["table"]
+                if name.lower() not in known:
+                    self.refuse(f"{where}: no table '{name}'{near(name, schemas)}")
+                return CacheTable(text, known[name.lower()], keep)
+        found = SET.fullmatch(text)
+        if found:
+            return SetConf(text, found["key"], self.conf(found["key"], found["value"], where))
+        self.refuse(
+            f"{where} holds {self.shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
+            " SET key = value are what is run outside a transaction; a query is a let, and a"
+            " statement that writes a transaction of its own"
+        )
+
+    def let(self, name: str, sql: object, where: str, schemas: Mapping[str, Schema]) -> st.Read:
+        where = f"{where}.let.{name}"
+        if not NAME.fullmatch(name):
+            self.refuse(f"{where}: a name is letters, digits and _")
+        if not isinstance(sql, str):
+            self.refuse(f"{where} is {self.shown(sql)}; a text is wanted")
+        statement = read_statement(sql, schemas, f"{self.place(where)}, let {name}")
+        if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
+            self.refuse(f"{where} is '{sql}'; a query with one column is wanted")
+        return statement
+
+    def conf(self, key: str, value: object, where: str) -> str:
+        if key not in CONFS:
+            self.refuse(f"{where}: '{key}' is not modelled{near(key, CONFS)}")
+        if not isinstance(value, str) or value.lower() not in CONFS[key]:
+            self.refuse(f"{where}: {key} is {self.shown(value)}; known: {', '.join(CONFS[key])}")
+        return value
+
+    # A DataFrame write
+
+    def write(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Write:
+        mode = self.get(table, where, "write", str)
+        if mode not in MODES:
+            self.refuse(f"{where}.write is '{mode}'; known: {', '.join(MODES)}")
+        target = self.get(
+            table, where, "table", str, "" if len(schemas) > 1 else next(iter(schemas))
+        )
+        if target not in schemas:
+            self.refuse(f"{where}.table names the table that is written{near(target, schemas)}")
+        options = self.get(table, where, "options", dict, {})
+        for key, value in options.items():
+            if key not in OPTIONS:
+                self.refuse(f"{where}.options: '{key}' is not modelled{near(key, OPTIONS)}")
+            if not isinstance(value, str) or (OPTIONS[key] and value.lower() not in OPTIONS[key]):
+                known = ", ".join(OPTIONS[key]) or "a condition, as text"
+                self.refuse(f"{where}.options.{key} is {self.shown(value)}; known: {known}")
+        if "replaceWhere" in options and mode != "overwrite":
+            self.refuse(f"{where}.options.replaceWhere needs write = 'overwrite'")
+        if "replaceWhere" in options and "partitionOverwriteMode" in options:
+            self.refuse(f"{where}.options has replaceWhere and partitionOverwriteMode; one of them")
+        query = self.get(table, where, "query", str)
+        return Write(target, "append" if mode == "append" else "overwrite", query, options)
+
+    def written(
+        self, client: Client, name: str, where: str, schemas: Mapping[str, Schema]
+    ) -> st.Statement:
+        """The INSERT that does what a DataFrame write does."""
+        write = client.write
+        assert write is not None
+        condition = write.options.get("replaceWhere")
+        if condition is not None:
+            into = f"INSERT INTO {write.table} REPLACE WHERE {condition} "
+        else:
+            into = f"INSERT {'OVERWRITE' if write.mode == 'overwrite' else 'INTO'} {write.table} "
+        query = self.sql(into + write.query, name, f"{where}.query", schemas, client.let)
+        if not isinstance(query, st.Insert):
+            self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
+        change = write.options.get("dataChange", "true").lower() == "true"
+        return replace(query, data_change=change)
+
+    def with_confs(
+        self,
+        statements: Mapping[str, st.Statement],
+        clients: Mapping[str, Client],
+        schedule: Schedule,
+    ) -> dict[str, st.Statement]:
+        """The statements as the confs of their sessions have them do what they do."""
+        sessions: dict[str, dict[str, str]] = {}
+        done = dict(statements)
+        for name in dict.fromkeys(step.transaction for step in schedule.steps):
+            client = clients.get(name, Client())
+            kept = sessions.setdefault(client.session, {}) if client.session is not None else {}
+            kept.update({a.key: a.value for a in client.before if isinstance(a, SetConf)})
+            confs = kept | dict(client.conf)
+            if client.write is not None and "partitionOverwriteMode" in client.write.options:
+                confs[OVERWRITE_MODE] = client.write.options["partitionOverwriteMode"]
+            statement = statements[name]
+            if not isinstance(statement, st.Insert) or not statement.overwrite:
+                continue
+            dynamic = confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
+            if dynamic and statement.where is not None:
+                self.refuse(
+                    f"transactions.{name}: a dynamic partition overwrite that names what it"
+                    " replaces is not modelled"
+                )
+            done[name] = replace(statement, dynamic=dynamic)
+        return done

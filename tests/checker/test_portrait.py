@@ -1,0 +1,78 @@
+"""What ``show PROTOCOL`` says: promises, holes, needless aborts and shares, found and re-checked."""
+
+from functools import cache
+
+import pytest
+
+from isolitmus.checker.portrait import portray
+from isolitmus.checker.runs import run
+from isolitmus.checker.telling.portrait_words import portrait_lines
+from isolitmus.model.combine import together, unfolded, with_axioms
+from isolitmus.model.errors import SpecError
+from isolitmus.specs import level, protocol, spec
+from isolitmus.specs.catalogue import protocols, relatives
+from isolitmus.specs.litmus_file import read_litmus
+
+APPEND, DELETE_READ = "ConcurrentAppendException", "ConcurrentDeleteReadException"
+
+
+@cache
+def portrait(name):
+    return portray(protocol(name))
+
+
+def test_every_protocol_of_the_catalogue_promises_something():
+    assert all(protocol(name).promises for name in protocols())
+
+
+def test_a_promise_of_no_level_is_refused(tmp_path):
+    path = tmp_path / "mine.cat"
+    path.write_text('"Mine" promises serialisable empty unseen as Conflict')
+    with pytest.raises(SpecError, match=r"no level: 'serialisable'; did you mean 'serializable'\?"):
+        protocol(str(path))
+
+
+@pytest.mark.parametrize("name", relatives())
+def test_needless_aborts_happen_and_are_needless(name):
+    """Each, read back from its text, aborts with just that exception; committed as the level has it,
+    it would have been allowed (``separate`` has judged that).
+    """
+    for abort in portrait(name).aborts:
+        if abort.found.found:
+            test = read_litmus(abort.found.litmus.text, "needless")
+            done = run(test, protocol(name))
+            outcomes = [t.outcome for t in done.run.transactions.values()]
+            assert [o for o in outcomes if o != "committed"] == [abort.exception]
+
+
+def test_the_portrait_of_write_serializable():
+    seen = portrait("delta-write-serializable")
+    (promise,) = seen.promises
+    assert (promise.hole.transactions, promise.unexplained.transactions) == (3, 3)
+    aborted = promise.elsewhere["delta-write-serializable-repaired"]
+    assert APPEND in aborted.values()
+    found = {a.exception: a.found.transactions for a in seen.aborts if a.found.found}
+    assert (found[APPEND], found[DELETE_READ]) == (2, 2)
+    lines = list(portrait_lines(seen))
+    assert lines[0].startswith("It promises write-serializable, and does not keep it: 3 trans")
+    assert "  What to do: delta-serializable aborts delete (ConcurrentAppendException)." in lines
+
+
+def test_the_layout_that_avoids_an_abort_does():
+    (abort,) = (a for a in portrait("delta-serializable").aborts if a.exception == APPEND)
+    assert "partitioned by id" in abort.layouts
+
+
+def test_specs_made_of_parts_say_what_their_parts_say():
+    delta, serial = protocol("delta-serializable"), level("serializable")
+    both = together(delta, serial, "both")
+    assert [a.name for a in both.axioms] == [a.name for a in (*delta.axioms, *serial.axioms)]
+    assert both.needs >= serial.needs
+    alone = with_axioms(delta, delta.axioms[-1:], "alone")
+    assert not alone.definitions
+    assert "Unlogged" not in str(alone.axioms[0])
+
+
+def test_unfolding_reaches_through_lets_of_lets():
+    repaired = spec("delta-write-serializable-repaired")
+    assert "Downgraded" not in str(unfolded(repaired.axioms[0].expr, repaired.definitions))

@@ -1,0 +1,102 @@
+"""Sweeps on Spark: the same counts, wherever the shards are counted, and after whatever kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from isolitmus.checker.counting.tally import shards
+from isolitmus.checker.sweep import finished, planned, sweep
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError
+from isolitmus.pipeline import open_for_sweeps
+from isolitmus.pipeline.shards import COLUMNS, counter, tallies_of
+from isolitmus.specs import scope
+
+ISOLITMUS = Path(sys.executable).parent / "isolitmus"
+
+
+def without_seconds(document):
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+def test_rows_of_shards_hold_what_the_kernel_counts():
+    work = planned(scope("two-partitions"), 2)
+    wanted = list(range(len(shards(work.scope, 2))))
+    batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in (wanted[:3], wanted[3:])])
+    made = [row for batch in counter(work, wanted, "test")(batches) for row in batch.to_pylist()]
+    assert list(made[0]) == list(COLUMNS)
+    assert len(made) == len(wanted) * 4
+    done = finished(work, tallies_of(work, made), 0)
+    assert without_seconds(done.to_json()) == without_seconds(sweep(work.scope, 2).to_json())
+
+
+def test_what_spark_needs_and_is_not_there_is_said(monkeypatch):
+    monkeypatch.setattr("isolitmus.pipeline.jobs.PACKAGES", ("nosuchthing",))
+    with pytest.raises(
+        EngineUnavailable, match="nosuchthing is not installed, which a sweep on Spark"
+    ):
+        open_for_sweeps().__enter__()
+    with pytest.raises(IsolitmusError, match=r"--master is 'yarn'; local\[N\] or local-cluster"):
+        open_for_sweeps("yarn").__enter__()
+
+
+def test_without_spark_the_command_ends_with_status_4(call, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", "")
+    status, out, err = call("sweep", "two-partitions", "--transactions", "2", "--spark")
+    assert (status, out) == (4, "")
+    assert err.startswith(
+        "isolitmus: PySpark with Delta needs Java 17 or 21, and this machine has no"
+    )
+
+
+def command(*words):
+    return subprocess.run([ISOLITMUS, "sweep", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on_and_counts_nothing_twice(tmp_path):
+    out = tmp_path / "counts"
+    words = ("two-partitions", "--transactions", "4", "--spark", "--out", str(out), "--json")
+    killed = subprocess.Popen(
+        [ISOLITMUS, "sweep", *words], stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    first = out / "_delta_log" / f"{1:020}.json"
+    while not first.exists() and killed.poll() is None:
+        time.sleep(0.05)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    done = command(*words)
+    expected = sweep(scope("two-partitions"), 4)
+    assert without_seconds(json.loads(done.stdout)) == without_seconds(expected.to_json())
+    assert done.returncode == 1
+    again = command(*words)
+    assert without_seconds(json.loads(again.stdout)) == without_seconds(expected.to_json())
+    commits = [commit(path) for path in sorted((out / "_delta_log").glob("*.json"))]
+    assert sum(commits) == len(shards(scope("two-partitions"), 4)) * 4
+    assert commits[1] == 4 * 4
+    other = command("writers-partitioned", *words[1:])
+    assert other.returncode == 2
+    assert "holds counts of another sweep (scope: not the same as those of writers-partitioned)" in other.stderr  # fmt: skip
+
+
+def commit(path):
+    """How many rows a commit added."""
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    return sum(json.loads(a["add"]["stats"])["numRecords"] for a in actions if "add" in a)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_executors_of_their_own_count_the_same():
+    words = ("two-partitions", "--transactions", "3", "--json")
+    done = command(*words, "--spark", "--master", "local-cluster[2,1,1024]")
+    expected = sweep(scope("two-partitions"), 3).to_json()
+    assert without_seconds(json.loads(done.stdout)) == without_seconds(expected)

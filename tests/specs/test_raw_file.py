@@ -1,0 +1,109 @@
+"""Raw transactions, definitions and applications in litmus files: what is refused, and how."""
+
+import pytest
+
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.litmus_file import read_litmus
+
+RAW = """\
+title = "T"
+schedule = "a b"
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+files = [{ path = "f0", partition = { part = 0 } }]
+[transactions.a]
+reads = ["part = 0"]
+adds = [{ path = "new", partition = { part = "1" }, stats = { numRecords = 1 } }]
+removes = ["f0"]
+operation = "Truncate"
+[transactions.b]
+app = { id = "x", version = 1 }
+"""
+
+
+def test_what_the_cases_are_made_of_is_right():
+    test = read_litmus(RAW, "t")
+    assert test.raw
+    assert test.opaque == {"t"}
+    assert test.transactions["a"].adds[0].partition == (1,)
+    assert test.transactions["b"].app == ("x", 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("reads =", "raeds =", ":8: [transactions.a] has no key 'raeds'; did you mean 'reads'?"),
+        ('["part = 0"]', "[3]", ":8: transactions.a.reads holds 3; a read is"),
+        ('["part = 0"]', "[{ whole_table = false }]", "transactions.a.reads holds {'whole_table': False}"),
+        ('["part = 0"]', '[{ sql = "DELETE FROM t" }]', "transactions.a.reads has 'DELETE FROM t'; a query"),
+        ('["part = 0"]', "[{ partitions = [{ id = 0 }] }]", "partition] has no key 'id'; known: part"),
+        ('["part = 0"]', '["prat = 0"]', "'prat'"),
+        ('removes = ["f0"]', 'removes = ["f9"]', ":10: transactions.a.removes: table t has no file 'f9'; known: f0"),
+        ('path = "new"', 'path = "../new"', "adds.path is '../new'; letters, digits"),
+        ('part = "1" }', "}", ":9: transactions.a.adds: a file of t needs partition = { part = … }"),
+        ('part = "1" }', 'part = "x" }', "transactions.a.adds.partition: 'x' is no INT"),
+        ("numRecords = 1", "records = 1", "adds.stats] has no key 'records'; did you mean 'numRecords'?"),
+        ('"Truncate"', '"Trunkate"', ":11: transactions.a.operation is 'Trunkate', which is not modelled; did you mean 'Truncate'?"),
+        ('operation = "Truncate"', "large = 1", "transactions.a.large is 1; true or false is wanted"),
+        ('operation = "Truncate"', "large = true", "transactions.a.large: commitLarge checks no reads"),
+        ('operation = "Truncate"', 'protocol = { features = ["rowTraking"] }', "'rowTraking' is not modelled; did you mean 'rowTracking'?"),
+        ('operation = "Truncate"', "metadata = { colour = 1 }", "metadata] has no key 'colour'"),
+        ("version = 1", 'version = "1"', "transactions.b.app.version is '1'; a whole number"),
+        ('{ path = "f0", partition = { part = 0 } }', '"f0"', "table.files holds 'f0'; a file is"),
+        ("part = 0 } }]", 'part = 0 } }, { path = "f0", partition = { part = 1 } }]', "table.files has 'f0' twice"),
+        ("[transactions.a]", "init = ['INSERT INTO t VALUES (1, 0)']\n[transactions.a]", "table has files and init"),
+    ],
+)  # fmt: skip
+def test_raw_transactions(old, new, message):
+    assert RAW.count(old) == 1
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(RAW.replace(old, new), "t")
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("ALTER TABLE u SET TBLPROPERTIES ('a' = '1')", "no table 'u'"),
+        ("ALTER TABLE t SET TBLPROPERTIES (a = 1)", "SET TBLPROPERTIES takes 'key' = 'value'"),
+        ("ALTER TABLE t ADD COLUMNS (x)", "'x' is no new column; write NAME TYPE"),
+        ("ALTER TABLE t ADD COLUMNS (x INTT)", "no type 'INTT'; did you mean 'INT'?"),
+        ("ALTER TABLE t ADD COLUMN id INT", "table t has a column 'id' already"),
+        ("ALTER TABLE t DROP COLUMN id", "ALTER TABLE … DROP is outside"),
+        ("ALTER TABLE t DROP FEATURE deletionVectors", "ALTER TABLE … DROP is outside"),
+        ("ALTER TABLE t CLUSTER BY (prat)", "no column 'prat'; did you mean 'part'?"),
+        ("ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0)", "no column 'x'"),
+        ("COMMENT ON COLUMN t.id IS 'x'", "write ALTER TABLE table …, COMMENT ON TABLE"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')", "'delta.isolationLevel' is not modelled"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'yes')", "known: false, true"),
+    ],
+)  # fmt: skip
+def test_definitions(sql, message):
+    text = f"""\
+title = "T"
+schedule = "a"
+[table]
+columns = "id INT, part INT"
+[transactions]
+a = "{sql}"
+"""
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(text, "t")
+    assert message in str(refused.value)
+    assert "t.toml:6" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "app", "message"),
+    [
+        ("INSERT INTO t VALUES (1)", '{ id = "x" }', "app.version is None"),
+        ("INSERT INTO t VALUES (1)", "{ id = 1, version = 1 }", "app.id is 1; a text is wanted"),
+        ("OPTIMIZE t", '{ id = "x", version = 1 }', "app is for INSERT, DELETE, UPDATE and MERGE only"),
+    ],
+)  # fmt: skip
+def test_applications(sql, app, message):
+    text = f'title = "T"\nschedule = "a"\n[table]\ncolumns = "id INT"\n[transactions]\na = {{ sql = "{sql}", app = {app} }}\n'
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(text, "t")
+    assert message in str(refused.value)

@@ -1,0 +1,248 @@
+"""Transactions as tables: read, written back, carried out, and explained by both executors."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from isolitmus.checker.running.execute import execute
+from isolitmus.checker.runs import run
+from isolitmus.checker.strategies import predicates
+from isolitmus.model.client import CacheTable, Client, SetConf, Write
+from isolitmus.model.errors import IsolitmusError, SqlError
+from isolitmus.specs import protocol
+from isolitmus.specs.binding import bound, parameters
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.litmus_text import litmus_text
+
+SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"
+MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def built(schedule, init="INSERT INTO t VALUES (1, 0, 5)", **transactions):
+    lines = "\n".join(f"{name} = {value}" for name, value in transactions.items())
+    return read_litmus(
+        f"""
+        title = "Built by a test"
+        schedule = "{schedule}"
+        [table]
+        columns = "id INT, part INT, x INT"
+        partitioned_by = ["part"]
+        init = ["{init}"]
+        [transactions]
+        {lines}
+        """,
+        "built",
+    )
+
+
+def outcomes(test, under=SERIALIZABLE):
+    return {n: t.outcome for n, t in run(test, protocol(under)).run.transactions.items()}
+
+
+def test_every_key_is_read():
+    test = built(
+        "a.before a.start a.commit b",
+        a="""{ sql = "UPDATE t SET x = :n", let = { n = "SELECT max(x) FROM t" }, session = "s",
+               before = ["CACHE TABLE T", "UNCACHE TABLE IF EXISTS `t`"] }""".replace("\n", " "),
+        b=f"""{{ write = "overwrite", query = "SELECT 1, 0, 2", session = "s",
+                 options = {{ dataChange = "false" }}, conf = {{ "{MODE}" = "Dynamic" }} }}""".replace(
+            "\n", " "
+        ),
+    )
+    a, b = test.client("a"), test.client("b")
+    assert a.before == (
+        CacheTable("CACHE TABLE T", "t", keep=True),
+        CacheTable("UNCACHE TABLE IF EXISTS `t`", "t", keep=False),
+    )
+    assert (a.let["n"].sql, a.session, a.conf, a.write) == ("SELECT max(x) FROM t", "s", {}, None)
+    assert b == Client(
+        conf={MODE: "Dynamic"},
+        session="s",
+        write=Write("t", "overwrite", "SELECT 1, 0, 2", {"dataChange": "false"}),
+    )
+    overwrite = test.transactions["b"]
+    assert (overwrite.dynamic, overwrite.data_change) == (True, False)
+    assert test.transactions["a"].sql == "UPDATE t SET x = :n"
+
+
+def test_a_table_with_sql_alone_is_the_text():
+    assert built("a", a='{ sql = "DELETE FROM t" }').clients == {}
+
+
+def test_a_set_holds_for_the_rest_of_its_session():
+    overwrite = "INSERT OVERWRITE t SELECT 9, 1, 9"
+    tables = {
+        "a": f'{{ sql = "{overwrite}", before = ["SET {MODE}=dynamic"], session = "s" }}',
+        "b": f'{{ sql = "{overwrite}", session = "s" }}',
+        "c": f'{{ sql = "{overwrite}", session = "s", conf = {{ "{MODE}" = "static" }} }}',
+        "d": f'{{ sql = "{overwrite}", session = "s" }}',
+        "e": f'"{overwrite}"',
+    }
+    test = built("a b c d e", **tables)
+    dynamic = {name: statement.dynamic for name, statement in test.transactions.items()}
+    assert dynamic == {"a": True, "b": True, "c": False, "d": True, "e": False}
+    assert test.client("a").before == (SetConf(f"SET {MODE}=dynamic", MODE, "dynamic"),)
+
+
+def test_a_dynamic_overwrite_that_names_what_it_replaces_is_refused():
+    with pytest.raises(IsolitmusError, match="a dynamic partition overwrite that names what"):
+        built(
+            "a",
+            a=f"""{{ write = "overwrite", query = "SELECT 1, 0, 1", conf = {{ "{MODE}" = "dynamic" }},
+                  options = {{ replaceWhere = "part = 0" }} }}""".replace("\n", " "),
+        )
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT :a, ':b', \":c\", `:d`, x::INT, 'it''s :e' -- :f\n /* :g */ + :h", ("a", "h")),
+        ("SELECT 1", ()),
+        (r"SELECT '\':a', :b", ("b",)),
+    ],
+)
+def test_parameters_are_not_what_only_looks_like_them(sql, names):
+    assert parameters(sql) == names
+    assert bound(sql, {}) == sql
+
+
+def test_values_become_literals():
+    values = {"n": -1, "s": r"it's \ :n", "b": True, "z": None}
+    assert bound(":n, :s, :b, :z", values) == r"(-1), 'it''s \\ :n', TRUE, NULL"
+
+
+def test_a_let_is_read_when_the_client_is_at_work_and_anew_in_a_serial_order():
+    let = '{ sql = "UPDATE t SET x = :n + 1", let = { n = "SELECT x FROM t WHERE id = 1" } }'
+    other = '"UPDATE t SET x = 100"'
+    for schedule, value in (
+        ("a.before b a", 6),
+        ("b a", 101),
+        ("a.before b.start a b.commit", None),
+    ):
+        judged = run(built(schedule, a=let, b=other), protocol(SERIALIZABLE))
+        if value is not None:
+            assert judged.run.tables["t"] == ((1, 0, value),)
+        assert judged.serial.orders == {6: (), 101: ("b a",), None: ("a",)}[value]
+
+
+def test_a_let_with_two_rows_ends_its_transaction():
+    let = '{ sql = "DELETE FROM t WHERE x = :n", let = { n = "SELECT x FROM t" } }'
+    test = built("a", "INSERT INTO t VALUES (1, 0, 1), (2, 0, 2)", a=let)
+    assert outcomes(test) == {"a": "error:TooManyRows"}
+
+
+def test_a_let_without_a_row_is_null():
+    let = '{ sql = "UPDATE t SET x = :n", let = { n = "SELECT x FROM t WHERE id = 9" } }'
+    assert run(built("a", a=let), protocol(SERIALIZABLE)).run.tables["t"] == ((1, 0, None),)
+
+
+def test_a_value_that_makes_the_statement_one_that_is_not_modelled_says_so():
+    let = '{ sql = "DELETE FROM t WHERE x = :n", let = { n = "SELECT x FROM t WHERE id = 9" } }'
+    with pytest.raises(SqlError) as refused:
+        outcomes(built("a", a=let))
+    assert str(refused.value).startswith("'DELETE FROM t WHERE x = :n' with n = NULL")
+
+
+def test_a_cache_hides_a_scan_from_every_session_until_it_goes():
+    count = "INSERT INTO t SELECT count(*), 1, 0 FROM t"
+    other = '"INSERT INTO t VALUES (9, 1, 9)"'
+    for before, outcome in (
+        ("", "ConcurrentAppendException"),
+        ('"CACHE TABLE t"', "committed"),
+        ('"CACHE LAZY TABLE t", "UNCACHE TABLE t"', "ConcurrentAppendException"),
+    ):
+        asks = f'{{ sql = "SELECT 1", before = [{before}] }}'
+        test = built("first a.start other a.commit", first=asks, a=f'"{count}"', other=other)
+        assert outcomes(test)["a"] == outcome
+
+
+def test_a_cache_hides_nothing_of_what_a_command_reads_itself():
+    cached = '{ sql = "DELETE FROM t WHERE x = 5", before = ["CACHE TABLE t"] }'
+    test = built("a.start b a.commit", a=cached, b='"INSERT INTO t VALUES (9, 1, 9)"')
+    assert outcomes(test)["a"] == "ConcurrentAppendException"
+
+
+def test_the_snapshot_of_a_parked_statement():
+    copy = '"INSERT INTO t SELECT 100 + count(*), 1, 0 FROM t"'
+    for step, read in (("park-init", 1), ("park-prepare", 0), ("park-commit", 0), ("start[1]", 0)):
+        test = built(f"a.{step} b a.commit", a=copy, b='"INSERT INTO t VALUES (9, 1, 9)"')
+        assert execute(test).events[-1].read_version == read
+
+
+# Whatever is drawn
+
+LETS = ["SELECT max(id) FROM t", "SELECT count(*) FROM t WHERE part = 0", "SELECT x FROM t WHERE id = 1"]  # fmt: skip
+WRITERS = [
+    "INSERT INTO t VALUES ({n}, 0, 1)", "INSERT INTO t SELECT id + {n}, 1, x FROM t{where}",
+    "UPDATE t SET x = {n}{where}", "DELETE FROM t{where}", "INSERT OVERWRITE t SELECT 1, {n}, 1", "OPTIMIZE t",
+]  # fmt: skip
+STEPS = ["before", "park-init", "park-prepare", "start", "commit"]
+
+
+@st.composite
+def documents(draw):
+    """The text of a litmus test whose transactions are tables; now and then one that is refused."""
+    tables, words = [], []
+    for name in "abc"[: draw(st.integers(1, 3))]:
+        table, let = [], draw(st.sampled_from([None, *LETS]))
+        where = f" WHERE {draw(predicates(depth=1))}" if draw(st.booleans()) else ""
+        sql = draw(st.sampled_from(WRITERS)).format(n=":n" if let else 1, where=where)
+        if draw(st.integers(0, 4)) == 0:
+            mode = draw(st.sampled_from(["append", "overwrite"]))
+            option = draw(
+                st.sampled_from(["", 'dataChange = "false"', 'replaceWhere = "part = 0"'])
+            )
+            table += [f'write = "{mode}", query = "SELECT id, part, {":n" if let else "x"} FROM t"']
+            table += [f"options = {{ {option} }}"]
+        else:
+            table += [f'sql = "{sql}"']
+        before = draw(st.sets(st.sampled_from(["CACHE TABLE t", "UNCACHE TABLE t", f"SET {MODE}=dynamic"])))  # fmt: skip
+        table += [f'let = {{ n = "{let}" }}'] if let else []
+        table += [f"before = {sorted(before)}"]
+        table += ['session = "s"'] if draw(st.booleans()) else []
+        tables.append(f"{name} = {{ {', '.join(table)} }}")
+        steps = draw(st.sets(st.sampled_from(STEPS[:4]))) | {"start", "commit"}
+        words.append([f"{name}.{step}" for step in STEPS if step in steps])
+    order = draw(st.permutations([k for k, steps in enumerate(words) for _ in steps]))
+    schedule = " ".join(words[k].pop(0) for k in order)
+    return "\n".join(
+        [
+            'title = "Drawn"', f'schedule = "{schedule}"', "[table]", 'columns = "id INT, part INT, x INT"',
+            'partitioned_by = ["part"]' if draw(st.booleans()) else "",
+            'init = ["INSERT INTO t VALUES (1, 0, 5)", "INSERT INTO t VALUES (2, 1, 6)"]', "[transactions]", *tables,
+        ]
+    )  # fmt: skip
+
+
+def read(text):
+    try:
+        return read_litmus(text, "drawn")
+    except IsolitmusError:
+        assume(condition=False)
+
+
+@given(documents())
+def test_what_is_written_reads_back(text):
+    test = read(text)
+    again = read_litmus(litmus_text(test), "drawn")
+    assert (again.transactions, again.clients, again.schedule) == (
+        test.transactions,
+        test.clients,
+        test.schedule,
+    )
+
+
+@given(documents(), st.sampled_from([SERIALIZABLE, WRITE_SERIALIZABLE]))
+def test_what_reads_is_carried_out_and_explained(text, under):
+    """Both executors find the same orders, or a Disagreement is raised."""
+    try:
+        judged = run(read(text), protocol(under))
+        assert judged.serial.orders is not None
+    except SqlError:
+        assume(condition=False)
+    assert judged.frame is not None, "the run can be retraced"
+    committed = [t for t in judged.run.transactions.values() if t.version is not None]
+    assert len(committed) == len(judged.run.versions) - 1
+    if str(judged.levels["log-serializable"]) == "allowed":
+        order = sorted((t.version, n) for n, t in judged.run.transactions.items() if t.version)
+        assert " ".join(name for _, name in order) in judged.serial.orders

@@ -8,7 +8,12 @@ follows of it by induction stands beside it, and later lemmas may use it.
 the log. Or every second does: who is led back by r, is led on, by any second step, past where it came
 from. Then a cycle, walked by single steps where they go up and by double steps where not, would go up
 for ever, and it is finite. (Two steps back in a row, and one back to oneself, cannot be: the second step
-must end above.) With at most n transactions there is another way: no n of them make a cycle.
+must end above.) With at most n transactions
+there is another way: no n of them make a cycle.
+
+For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that every
+step back from a transaction A leads to a blind append I; a later X that takes I's row out again is also
+behind a step back from A. But then A, I and X are the triple already that the protocol forbids.
 
 **First committer wins** (Theorem 4). The first spec has an acyclic axiom, which gives an order. Two writers
 of one row stand in it as in the log: by induction on how many write the row in between. So who writes a
@@ -44,8 +49,9 @@ T = TRANSACTION
 
 PLAIN = frozenset({"snapshot", "put-if-absent", "sessions", "committed"})
 FILES = frozenset({"read-files", "files"})
+DEFINITIONS = frozenset({"definitions"})
 ROWS = frozenset({"read-before-written", "born-once"})
-PREDICATES = frozenset({"read-predicates", "rows", "blind", "compactions"})
+PREDICATES = frozenset({"read-predicates", "rows", "blind", "compactions", "backfills", "metadata"})
 WRITTEN = frozenset({"something-written"})
 
 
@@ -108,7 +114,7 @@ def arguments(question: Question) -> list[list[Lemma]]:
     """The lemmas of a proof, in order; of each list one is enough, and the last claims least."""
     orders = [axiom.name for axiom in question.a.axioms if axiom.test == "acyclic"]
     if not orders:
-        first = [_as_read(), _saw_what_it_wrote()]
+        first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
         tools = PLAIN | ROWS | PREDICATES
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
@@ -188,6 +194,22 @@ def _no_cycle(axiom: Axiom, most: int) -> Claim:
         return z3.And([tables.domain.forall((T,) * k, none) for k in range(1, most + 1)])
 
     return claim
+
+
+def _as_defined() -> Lemma:
+    def claim(theory: Theory) -> Term:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, ROW),
+            lambda i, j, x: z3.Implies(
+                z3.And(tables.definition(x), tables.writes(i, x), tables.writer(j)),
+                z3.Not(tables.relation("unseen")(i, j)),
+            ),
+        )
+
+    words = "nobody changes, unseen, the columns or constraints of the table that a writer writes"
+    return Lemma("as-it-was-defined", words, DEFINITIONS, claim, claim, helps=True)
 
 
 def _as_read() -> Lemma:
@@ -286,7 +308,9 @@ def _first_committer(order: str) -> Lemma:
         )
 
     words = f"nobody writes a row of which he missed the first write, or the order by {order} had a cycle"
-    return Lemma("first-committer-wins", words, ROWS | {"snapshot"}, claim, hence, helps=True)
+    return Lemma(
+        "first-committer-wins", words, ROWS | {"snapshot", "no-restores"}, claim, hence, helps=True
+    )
 
 
 def _next_is_first() -> Lemma:

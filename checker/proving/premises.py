@@ -52,13 +52,21 @@ def _committed(t: Tables) -> Term:
     )
 
 
+def _tracked(t: Tables, j: Term, x: Term) -> Term:
+    """It is a row that a writer who read it must have recorded as read."""
+    return t.z3.And(t.writer(j), t.z3.Not(t.members("Large")(j)), t.z3.Not(t.definition(x)))
+
+
 def _read_files(t: Tables) -> Term:
     return t.domain.forall(
         (T, PREDICATE, ROW),
         lambda j, p, x: t.z3.Implies(
-            t.z3.And(t.writer(j), t.matches(j, p, x, t.read(j))),
+            t.z3.And(_tracked(t, j, x), t.matches(j, p, x, t.read(j))),
             t.domain.exists(
-                (FILE,), lambda f: t.z3.And(t.holds(f, x, t.read(j)), t.read_file(j, f))
+                (FILE,),
+                lambda f: t.z3.And(
+                    t.holds(f, x, t.read(j)), t.z3.Or(t.read_file(j, f), t.removes(j, f))
+                ),
             ),
         ),
     )
@@ -68,7 +76,7 @@ def _read_predicates(t: Tables) -> Term:
     return t.domain.forall(
         (T, T, PREDICATE, ROW),
         lambda i, j, p, x: t.z3.Implies(
-            t.z3.And(t.writer(j), i != j, t.writes(i, x), t.matches(j, p, x, t.version(i))),
+            t.z3.And(_tracked(t, j, x), i != j, t.writes(i, x), t.matches(j, p, x, t.version(i))),
             t.relation("adds-meets-reads")(i, j),
         ),
     )
@@ -111,7 +119,7 @@ def _read_before_written(t: Tables) -> Term:
     return t.domain.forall(
         (T, ROW),
         lambda j, x: t.z3.Implies(
-            t.z3.And(t.writes(j, x), t.z3.Not(t.creates(j, x))),
+            t.z3.And(t.writes(j, x), t.z3.Not(t.creates(j, x)), t.z3.Not(t.members("Large")(j))),
             t.domain.exists((PREDICATE,), lambda p: t.matches(j, p, x, t.read(j))),
         ),
     )
@@ -126,20 +134,61 @@ def _born_once(t: Tables) -> Term:
     )
 
 
+def _no_restores(t: Tables) -> Term:
+    return t.domain.forall((T,), lambda i: t.z3.Not(t.members("Large")(i)))
+
+
 def _blind(t: Tables) -> Term:
     return t.domain.forall(
         (T, PREDICATE, ROW, VERSION),
-        lambda j, p, x, n: t.z3.Implies(t.members("Blind")(j), t.z3.Not(t.matches(j, p, x, n))),
+        lambda j, p, x, n: t.z3.Implies(
+            t.members("Blind")(j),
+            t.z3.Not(t.z3.Or(_matches_row(t, j, p, x, n), t.members("Large")(j))),
+        ),
     )
 
 
 def _compactions(t: Tables) -> Term:
-    def moves(j: Term, p: Term, x: Term, n: Term) -> Term:
-        rows_only_move = t.z3.And(t.z3.Not(t.matches(j, p, x, n)), t.z3.Not(t.writes(j, x)))
-        unchanged = t.z3.And(t.members("NoData")(j), t.z3.Not(t.members("Empty")(j)))
-        return t.z3.Implies(t.z3.And(t.writer(j), unchanged), rows_only_move)
+    def only_moves(j: Term) -> Term:
+        other = t.z3.Or(t.members("Marked")(j), t.members("Empty")(j))
+        return t.z3.And(t.members("NoData")(j), t.z3.Not(other))
 
-    return t.domain.forall((T, PREDICATE, ROW, VERSION), moves)
+    return _apart_from_rows(t, only_moves)
+
+
+def _backfills(t: Tables) -> Term:
+    return _apart_from_rows(t, t.members("Backfill"))
+
+
+def _apart_from_rows(t: Tables, who: Callable[[Term], Term]) -> Term:
+    """That these writers read no row and write none."""
+
+    def neither(j: Term, p: Term, x: Term, n: Term) -> Term:
+        nothing = t.z3.And(t.z3.Not(_matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
+        return t.z3.Implies(t.z3.And(t.writer(j), who(j)), nothing)
+
+    return t.domain.forall((T, PREDICATE, ROW, VERSION), neither)
+
+
+def _matches_row(t: Tables, j: Term, p: Term, x: Term, n: Term) -> Term:
+    return t.z3.And(t.matches(j, p, x, n), t.z3.Not(t.definition(x)))
+
+
+def _definitions(t: Tables) -> Term:
+    return t.domain.forall(
+        (T, T, ROW),
+        lambda i, j, x: t.z3.Implies(
+            t.z3.And(t.definition(x), t.writes(i, x), t.relation("unseen")(i, j)),
+            t.relation("metadata-clashes")(i, j),
+        ),
+    )
+
+
+def _metadata(t: Tables) -> Term:
+    return t.domain.forall(
+        (T, ROW),
+        lambda i, x: t.z3.Implies(t.z3.And(t.definition(x), t.writes(i, x)), t.members("Meta")(i)),
+    )
 
 
 def _gapless(t: Tables) -> Term:
@@ -193,13 +242,21 @@ PREMISES = (
         "committed", "what a version holds was written by transactions that committed", _committed
     ),
     Premise(
+        "definitions",
+        "who had not seen that the table's columns or constraints were changed cannot take it over",
+        _definitions,
+    ),
+    Premise("metadata", "who changes them writes the table's metadata", _metadata),
+    Premise(
         "read-files",
-        "a row that a writer read lies in a file that it recorded as read: all its reads are tracked",
+        "a row that a writer read, unless it is a RESTORE, lies in a file that it recorded as read or"
+        " removes: all its reads are tracked",
         _read_files,
     ),
     Premise(
         "read-predicates",
-        "a file with a row that matches what a writer reads meets a predicate that it recorded",
+        "a file with a row that matches what a writer reads, unless it is a RESTORE, meets a predicate"
+        " that it recorded",
         _read_predicates,
     ),
     Premise(
@@ -208,15 +265,29 @@ PREMISES = (
     Premise("rows", "a row begins to match a predicate only by being written", _rows),
     Premise(
         "read-before-written",
-        "whoever changes or deletes a row has read it (no blind overwrites)",
+        "whoever changes or deletes a row, or puts it back without a RESTORE, has read it (no blind"
+        " overwrites)",
         _read_before_written,
     ),
+    Premise("no-restores", "nobody puts rows back by a RESTORE", _no_restores),
     Premise("born-once", "the row that an insert creates is new", _born_once),
-    Premise("blind", "what says that it is a blind append reads no row of the table", _blind),
+    Premise(
+        "blind",
+        "what says that it is a blind append is no RESTORE and reads no row of the table (a raw"
+        " transaction may say so untruly)",
+        _blind,
+    ),
     Premise(
         "compactions",
-        "a commit whose file actions change no data only moves rows: it reads and writes none",
+        "a commit with file actions that change no data, and with no others, only moves rows: it reads and"
+        " writes none (dataChange=false is not said untruly, and what has no action is not recorded)",
         _compactions,
+    ),
+    Premise(
+        "backfills",
+        "a row tracking backfill gives or takes the ids of rows: it reads and writes none (a raw"
+        " transaction may call itself one untruly)",
+        _backfills,
     ),
 )
 

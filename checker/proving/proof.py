@@ -32,8 +32,10 @@ SMALL = ((2, 1, 1), (3, 1, 1), (3, 2, 2), (4, 2, 2))
 SECONDS = 20.0
 QUICK = 2_000_000
 """So many units of the solver's work, on one machine about two seconds, are spent before a counterexample
-is looked for; a lemma that holds takes a tenth of them. (Units, unlike seconds, count the same on all.)
+is looked for; a lemma that holds takes fewer. (Units, unlike seconds, count the same on all.)
 """
+HINT = 500_000
+"""So many on a lemma that may fail."""
 BRIEF = 100_000
 """So many on whether a lemma holds without one of its tools."""
 
@@ -156,7 +158,7 @@ class _Obligation:
         """What becomes of it; only if nothing else would do (``last``), its failing is looked into."""
         start = monotonic()
         counterexample: tuple[str, ...] = ()
-        answer, took = self.refute_everywhere(seconds, QUICK)
+        answer, took = self.refute_everywhere(seconds, QUICK if last else HINT)
         if answer != "unsat" and last:
             found = self.refute_among_few(seconds)
             if found is not None:

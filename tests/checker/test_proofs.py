@@ -34,10 +34,13 @@ PREMISE_NAMES = {
     "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
     " born-once",
 }
+SLOW = {"corollary-6b", "theorem-2"}
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
 
 
-@pytest.mark.parametrize("name", PROOFS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in PROOFS]
+)
 def test_a_theorem_is_proved_from_its_premises(name):
     proof = prove(PROOFS[name])
     assert proof.holds

@@ -23,13 +23,15 @@ Action = dict[str, Any]
 class Commit:
     """One version of a table: what the commit says of itself, and the files that it adds and removes.
 
-    Actions are dictionaries as in the log. Fields that a writer left out are None.
+    Actions are dictionaries as in the log. Fields that a writer left out are None, and so is the
+    ``schema`` (Spark's JSON) of a commit that leaves the metadata as it was.
     """
 
     version: int
     info: Mapping[str, Any] = field(default_factory=dict)
     adds: tuple[Action, ...] = ()
     removes: tuple[Action, ...] = ()
+    schema: str | None = None
 
     @property
     def read_version(self) -> int | None:
@@ -89,6 +91,7 @@ def _read(version: int, path: Path) -> Commit:
         next((a["commitInfo"] for a in actions if "commitInfo" in a), {}),
         tuple(a["add"] for a in actions if "add" in a),
         tuple(a["remove"] for a in actions if "remove" in a),
+        next((a["metaData"]["schemaString"] for a in actions if "metaData" in a), None),
     )
 
 

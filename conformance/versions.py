@@ -10,7 +10,7 @@ from isolitmus.conformance.log import latest, live_files, read_commits
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.conformance.log import Commit
@@ -88,7 +88,7 @@ class Chronicle:
 
 
 def _rows_by_version(path: Path, first: int, last: int, session: Session) -> dict[int, Rows]:
-    """The rows of one table at its versions first..last, by one Spark query.
+    """The rows of one table at its versions first..last, by one Spark query for each schema.
 
     Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS
     OF gives the same and takes ten times as long: it reconstructs each state with a Spark job.
@@ -96,19 +96,30 @@ def _rows_by_version(path: Path, first: int, last: int, session: Session) -> dic
     from pyspark.sql import DataFrame
 
     log, none = session.delta_log(path), session.scala("scala.None")
-    snapshot = log.update(False, none, none)
+    newest = log.update(False, none, none)
     commits = read_commits(path)
-    frames = []
-    for version in range(first, last + 1):
+    schemas = {v: _schema(commits, v) for v in range(first, last + 1)}
+    frames: dict[str, list[DataFrame]] = {}
+    for version, schema in schemas.items():
         files = live_files(c for c in commits if c.version <= version)
         adds = session.sequence(session.delta_action({"add": file}) for file in files)
+        same = schema == schemas[last]
+        snapshot = newest if same else log.getSnapshotAt(version, none, none, False)
         frame = DataFrame(log.createDataFrame(snapshot, adds, False, none), session.spark)
-        frames.append(frame.selectExpr(f"{version} AS `version of the table`", "*"))
-    collected = reduce(lambda a, b: a.unionAll(b), frames).collect()
+        named = frame.selectExpr(f"{version} AS `version of the table`", "*")
+        frames.setdefault(schema, []).append(named)
+    unions = (reduce(lambda a, b: a.unionAll(b), several) for several in frames.values())
+    collected = [row for union in unions for row in union.collect()]
     rows: dict[int, list[Row]] = {version: [] for version in range(first, last + 1)}
     for version, *values in collected:
         rows[version].append(plain_row(values))
     return {version: sort_rows(found) for version, found in rows.items()}
+
+
+def _schema(commits: Sequence[Commit], version: int) -> str:
+    """The schema of a table at a version."""
+    known = [c.schema for c in commits if c.version <= version and c.schema is not None]
+    return known[-1]
 
 
 def plain_row(values: Iterable[Any]) -> Row:

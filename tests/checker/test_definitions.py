@@ -18,7 +18,7 @@ STATEMENTS = [
     "OPTIMIZE t",
     "ALTER TABLE t ADD COLUMNS (x INT)",
     "ALTER TABLE t ADD CONSTRAINT small CHECK (id < 20)",
-    "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'me')",
+    "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "COMMENT ON TABLE t IS 'mine'",
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",

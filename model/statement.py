@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.definition import Definition, Late, Replace, Restore
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
@@ -177,6 +177,7 @@ Statement = (
     | Read
     | Definition
     | Restore
+    | Replace
     | Late
     | Raw
 )
@@ -185,7 +186,12 @@ Statement = (
 def unseen(statement: Statement) -> tuple[Select, ...]:
     """The queries of a statement that read a table in a way of which Delta takes no note."""
     match statement:
-        case Insert(query=query) | Read(query=query) | Merge(source=query):
+        case (
+            Insert(query=query)
+            | Read(query=query)
+            | Merge(source=query)
+            | Replace(query=tuple(query))
+        ):
             return tuple(b for b in query if isinstance(b, Select) and not b.seen)
         case Restore(target=target, version=version):
             return (Select(target, (), None, grouped=False, version=version),)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
-from isolitmus.model.definition import AddColumns, Definition, Late
+from isolitmus.model.definition import AddColumns, Definition, Late, Replace
 from isolitmus.model.errors import LitmusError, SqlError, near
 from isolitmus.model.raw import Raw
 from isolitmus.specs.binding import bound, parameters
@@ -84,6 +84,13 @@ class TransactionReader(RawReader):
                 statements[name] = self.sql(text, name, where, schemas, {})
         if not statements:
             self.refuse("[transactions] is empty")
+        cached = {a.table for c in clients.values() for a in c.before if isinstance(a, CacheTable)}
+        for name, statement in statements.items():
+            if isinstance(statement, Replace) and statement.target in cached:
+                self.refuse(
+                    f"transactions.{name} replaces a table that is cached: what becomes of the"
+                    " cache is not modelled"
+                )
         return statements, {name: c for name, c in clients.items() if c != Client()}
 
     def transaction(
@@ -134,9 +141,10 @@ class TransactionReader(RawReader):
         if not self.wider:
             return None
         read = read_statement(text, {**schemas, **self.wider}, label)
-        if isinstance(read, st.Read | Raw):
+        if isinstance(read, st.Read | Raw | Replace):
             raise LitmusError(
-                f"{label}: a query of columns that a transaction adds is not modelled"
+                f"{label}: a query of columns that a transaction adds is not modelled, nor is a"
+                " replaced table with them"
             )
         return Late(text, read.target)
 

@@ -7,6 +7,7 @@ refused the statement already (architecture.md 6).
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,8 @@ class DuckExecutor:
                 return {**checks, (target, name): sql}
             case df.Definition(target=target, change=df.DropConstraint(name=name)):
                 return {at: sql for at, sql in checks.items() if at != (target, name)}
+            case df.Replace(target=target):
+                return {at: sql for at, sql in checks.items() if at[0] != target}
             case df.Restore(target=target, version=version):
                 others = {at: sql for at, sql in checks.items() if at[0] != target}
                 then = self._checks[version]
@@ -167,6 +170,8 @@ def _translate(
     if isinstance(statement, df.Restore):
         table, earlier = statement.target, _after(statement.target, statement.version)
         return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
+    if isinstance(statement, df.Replace):
+        return _replacement(statement, schemas)
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
     tree = _tree(statement.sql, schemas)
@@ -184,6 +189,21 @@ def _definition(statement: df.Definition) -> list[str]:
             table = f'"{statement.target}"'
             return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
     return []
+
+
+def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[str]:
+    """A table made anew; its rows are collected first, since they may come from what goes."""
+    schema = schemas[statement.target]
+    columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
+    made = f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})'
+    if statement.query is None:
+        return [made]
+    query = _query(re.split(r"(?is)\bAS\b", statement.sql, maxsplit=1)[1], schemas)
+    return [
+        f"CREATE OR REPLACE TEMP TABLE replacement AS {query}",
+        made,
+        f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
+    ]
 
 
 def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:

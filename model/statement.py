@@ -14,6 +14,7 @@ from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from isolitmus.model.expression import ColumnRef, Expr
+    from isolitmus.model.schema import Column
 
 __all__ = [
     "Branch",
@@ -74,7 +75,9 @@ Query = tuple[Branch, ...]
 class Insert:
     """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table; with ``where``
     of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
-    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option.
+    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option, and
+    so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
+    None without it.
     """
 
     sql: str
@@ -84,6 +87,7 @@ class Insert:
     where: Expr | None = None
     dynamic: bool = False
     data_change: bool = True
+    grows: tuple[Column, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

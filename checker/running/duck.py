@@ -8,6 +8,7 @@ refused the statement already (architecture.md 6).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,10 @@ class DuckExecutor:
         self._litmus = litmus
         tables = litmus.tables
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
-        widens = any(isinstance(change, df.AddColumns) for change in changes)
+        statements = litmus.transactions.values()
+        widens = any(isinstance(change, df.AddColumns) for change in changes) or any(
+            isinstance(s, st.Insert) and s.grows for s in statements
+        )
         lets = (query for client in litmus.clients.values() for query in client.let.values())
         kept = {
             (select.table, select.version)
@@ -177,8 +181,15 @@ def _translate(
     tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:
-        return _insert(statement, tree, schemas[statement.target])
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+        schema = schemas[statement.target]
+        if statement.grows is not None:
+            wider = replace(schema, columns=(*schema.columns, *statement.grows))
+            into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
+            comes = [f'{into} "{c.name}" {c.type}' for c in statement.grows]
+            return [*comes, *_insert(statement, tree, wider)]
+        if not widens:
+            return _insert(statement, tree, schema)
     return [_sql(tree)]
 
 

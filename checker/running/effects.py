@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
+from isolitmus.checker.running.growing import grown
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
@@ -65,6 +66,8 @@ def effect(
             return restore(snapshot, schemas, statement)
         if isinstance(statement, Replace):
             return replaced(snapshot, schemas, statement)
+        if isinstance(statement, st.Insert) and statement.grows is not None:
+            return grown(snapshot, schemas, statement, _insert)
         if altered is schemas and not isinstance(statement, Late):
             return _effect(snapshot, statement)
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))

@@ -23,6 +23,7 @@ STATEMENTS = [
     "COMMENT ON TABLE t IS 'mine'",
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
+APPEND = '{ write = "append", query = "SELECT 70 AS id, 0 AS part%s", options = { mergeSchema = "true" } }'
 REPLACE = "CREATE OR REPLACE TABLE t %sUSING delta %s"
 NAMES = "abc"
 
@@ -32,6 +33,8 @@ def drawn(draw):
     partitions = "PARTITIONED BY (part)" if draw(st.booleans()) else ""
     statements = [
         *STATEMENTS,
+        APPEND % "",
+        APPEND % ", 7 AS x",
         REPLACE % ("(id INT, part INT) ", partitions),
         REPLACE % ("", f"{partitions} AS SELECT id + 50 AS id, part FROM t WHERE part = 1"),
     ]
@@ -41,7 +44,10 @@ def drawn(draw):
     for name in steps:
         words.append(f"{name}.{'commit' if name in begun else 'start'}")
         begun.add(name)
-    lines = [f'{name} = "{sql}"' for name, sql in zip(NAMES, chosen, strict=True)]
+    lines = [
+        f"{name} = {sql}" if sql.startswith("{") else f'{name} = "{sql}"'
+        for name, sql in zip(NAMES, chosen, strict=True)
+    ]
     text = f"""
 title = "Drawn"
 schedule = "{" ".join(words)}"

@@ -54,12 +54,13 @@ class Promise:
 class Abort:
     """The smallest needless abort with an exception: what admits it, protocols and layouts.
 
-    ``layouts`` are other layouts of the same table in which the protocol aborts nothing.
+    ``raised`` False: nothing in the universe raises the exception at all. ``layouts`` are other layouts of the same table in which the protocol aborts nothing.
     """
 
     exception: str
     level: str
     found: Separation
+    raised: bool
     elsewhere: Mapping[str, Mapping[str, str]]
     layouts: tuple[str, ...]
 
@@ -84,6 +85,7 @@ class Portrait:
     """A protocol's promises, needless aborts and shares."""
 
     protocol: str
+    universe: str
     promises: tuple[Promise, ...]
     aborts: tuple[Abort, ...]
     shares: tuple[Share, ...]
@@ -106,6 +108,7 @@ class Portrait:
                     "exception": a.exception,
                     "level": a.level,
                     "abort": a.found.to_json(),
+                    "raised": a.raised,
                     "elsewhere": {name: dict(outcomes) for name, outcomes in a.elsewhere.items()},
                     "layouts": list(a.layouts),
                 }
@@ -142,21 +145,12 @@ def portray(spec: Spec, tell: Tell = lambda _: None) -> Portrait:
     for promised in map(level, spec.promises):
         tell(f"what it admits against {promised.name}")
         promises.append(_promise(spec, promised))
-        for k, axiom in enumerate(spec.axioms):
-            tell(f"{axiom.name} for nothing")
-            silent = together(promised, with_axioms(spec, spec.axioms[:k], ""), promised.name)
-            alone = with_axioms(spec, [axiom], spec.name)
-            found = separate(silent, alone, scope(UNIVERSE), seconds=SECONDS)
-            litmus = found.litmus
-            elsewhere, layouts = (
-                (_elsewhere(litmus, spec), tuple(_layouts(litmus, spec)))
-                if isinstance(litmus, Litmus)
-                else ({}, ())
-            )
-            aborts.append(Abort(axiom.name, promised.name, found, elsewhere, layouts))
+        for name in dict.fromkeys(axiom.name for axiom in spec.axioms):
+            tell(f"{name} for nothing")
+            aborts.append(_abort(spec, promised, name))
         for name in SCOPES:
             shares += _shares(spec, promised, name, tell)
-    return Portrait(spec.name, tuple(promises), tuple(aborts), tuple(shares))
+    return Portrait(spec.name, UNIVERSE, tuple(promises), tuple(aborts), tuple(shares))
 
 
 def _promise(spec: Spec, promised: Spec) -> Promise:
@@ -167,6 +161,21 @@ def _promise(spec: Spec, promised: Spec) -> Promise:
     litmus = (worst if worst.found else hole).litmus
     assert isinstance(litmus, Litmus)
     return Promise(promised.name, hole, worst, _elsewhere(litmus, spec))
+
+
+def _abort(spec: Spec, promised: Spec, exception: str) -> Abort:
+    names = [axiom.name for axiom in spec.axioms]
+    before = spec.axioms[: names.index(exception)]
+    silent = together(promised, with_axioms(spec, before, ""), promised.name)
+    alone = with_axioms(spec, [a for a in spec.axioms if a.name == exception], spec.name)
+    found = separate(silent, alone, scope(UNIVERSE), seconds=SECONDS)
+    litmus = found.litmus
+    if not isinstance(litmus, Litmus):
+        anything = with_axioms(spec, [], "anything")
+        ever = separate(anything, alone, scope(UNIVERSE), seconds=SECONDS).found is not False
+        return Abort(exception, promised.name, found, ever, {}, ())
+    layouts = tuple(_layouts(litmus, spec))
+    return Abort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.frames import RELATIONS, SETS, frame
@@ -30,6 +30,7 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.proving.proof import Proof
     from isolitmus.checker.running.serial import Serial
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Forbidden, Violation
 
-__all__ = ["ABSTRACT", "By", "Separation", "separate", "violation_json"]
+__all__ = [
+    "ABSTRACT",
+    "By",
+    "Separation",
+    "separate",
+    "separate_unbounded",
+    "violation_json",
+]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
@@ -59,7 +67,9 @@ class Separation:
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
     ``examined`` counts what was looked at: candidates, if ``by`` enumeration; proposals, if by a
-    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table.
+    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table. With an
+    attempt at a proof that failed, what the search did not find is unknown, even where it was
+    ``searched`` up to its bound.
     """
 
     a: str
@@ -76,11 +86,23 @@ class Separation:
     litmus: Litmus | HistoryTest | None = None
     forbidden: Forbidden | None = None
     serial: Serial | None = None
+    proof: Proof | None = None
+    searched: bool = False
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is a proof that there is nothing to be found."""
+        return self.proof is not None and self.proof.holds
 
     @property
     def violation(self) -> Violation | None:
         """The first of the violations by which ``b`` forbids what was found."""
         return None if self.forbidden is None else self.forbidden.violations[0]
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is to be found up to the bound, or at all."""
+        return self.found is False or self.searched
 
     @property
     def effort(self) -> str:
@@ -89,14 +111,14 @@ class Separation:
         if self.by == "exhaustive":
             return f"{many} candidate{'' if self.examined == 1 else 's'} examined"
         if not self.examined:
-            nothing = "had nothing to propose" if self.found is False else "proposed nothing yet"
+            nothing = "had nothing to propose" if self.none else "proposed nothing yet"
             return f"the solver {nothing}"
         proposals = f"{many} proposal{'' if self.examined == 1 else 's'} of the solver"
-        return f"{proposals}, all refuted" if self.found is False else proposals
+        return f"{proposals}, all refuted" if self.none else proposals
 
     def to_json(self) -> dict[str, object]:
         """The answer as interface.md has it."""
-        return {
+        document: dict[str, object] = {
             "a": self.a,
             "b": self.b,
             "universe": self.universe,
@@ -108,11 +130,14 @@ class Separation:
             "explained_by": [] if self.serial is None else list(self.serial.orders),
             "unexplained_versions": [] if self.serial is None else list(self.serial.unexplained),
             "bound": self.bound,
-            "proved": False,
+            "proved": self.proved,
             "assumptions": list(self.assumptions),
-            "examined": self.examined,
+            "examined": None if self.proved else self.examined,
             "seconds": round(self.seconds, 3),
         }
+        if self.proof is not None:
+            document["lemmas"] = [step.to_json() for step in self.proof.steps]
+        return document
 
     def _repr_html_(self) -> str:
         from isolitmus.checker.telling.notebook import separation_html
@@ -198,6 +223,72 @@ def separate(
             done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
             return replace(found(done), seconds=monotonic() - start)
     return answer(False, f"up to {_count(max(sizes))}{search.among} in {search.where}")
+
+
+def separate_unbounded(
+    a: Spec,
+    b: Spec,
+    universe: Scope | Literal["abstract"] | None = None,
+    *,
+    every_version_read: bool = False,
+    transactions: Sequence[int] | None = None,
+    seconds: float | None = None,
+    **search: Any,
+) -> Separation:
+    """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
+    forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
+
+    ``transactions``: at most so many of them, but any statements on any tables. ``every_version_read``:
+    only histories in which of every version somebody reads the whole table; these are not searched.
+    ``seconds``: for each lemma, and for the search. The rest: as for ``separate``.
+
+    >>> from isolitmus.specs import spec
+    >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
+    >>> answer.found, answer.proved, answer.bound
+    (False, True, 'any number of transactions, statements and tables')
+    """
+    from isolitmus.checker.proving.arguments import Question
+    from isolitmus.checker.proving.proof import SECONDS, prove
+
+    if universe == ABSTRACT:
+        raise IsolitmusError(
+            "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
+        )
+    if search.get("unexplained"):
+        raise IsolitmusError(
+            "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
+        )
+    most = None if transactions is None else max(transactions)
+    if most is not None and most > LARGEST:
+        raise IsolitmusError(
+            f"{_count(most)} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
+            " --transactions"
+        )
+    question = Question(a, b, most, every_version_read)
+    proof = prove(question, seconds=SECONDS if seconds is None else seconds)
+    if proof.holds or every_version_read:
+        number = "any number of transactions, statements and tables"
+        return Separation(
+            a.name,
+            b.name,
+            TABLE,
+            found=False if proof.holds else None,
+            bound=number if most is None else f"up to {_count(most)}, any statements and tables",
+            examined=0,
+            seconds=proof.seconds,
+            by="symbolic",
+            assumptions=tuple(premise.sentence for premise in proof.premises),
+            proof=proof,
+        )
+    inside = named_scope(TABLE) if universe is None else universe
+    found = separate(a, b, inside, transactions=transactions, seconds=seconds, **search)
+    return replace(
+        found,
+        found=found.found or None,
+        searched=found.found is False,
+        seconds=proof.seconds + found.seconds,
+        proof=proof,
+    )
 
 
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:

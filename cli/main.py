@@ -97,6 +97,16 @@ def separate(
     unexplained: Annotated[
         bool, typer.Option("--unexplained", help="Only what no serial order explains.")
     ] = False,
+    unbounded: Annotated[
+        bool,
+        typer.Option("--unbounded", help="A proof, on tables, for any number of transactions."),
+    ] = False,
+    every_version_read: Annotated[
+        bool,
+        typer.Option(
+            "--every-version-read", help="With --unbounded: suppose a reader of every version."
+        ),
+    ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +140,8 @@ def separate(
             b,
             both=both,
             unexplained=unexplained,
+            unbounded=unbounded,
+            every_version_read=every_version_read,
             universe=universe,
             by=by,
             transactions=transactions,

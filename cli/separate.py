@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.separation import ABSTRACT
+from isolitmus.checker.separation import ABSTRACT, separate_unbounded
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.checker.telling.words import because, other_ways, serial_words
@@ -17,6 +18,7 @@ from isolitmus.specs import scope, spec
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from isolitmus.checker.proving.proof import Proof
     from isolitmus.checker.separation import By, Separation
     from isolitmus.model.litmus import HistoryTest
 
@@ -37,6 +39,8 @@ def separate(
     *,
     both: bool,
     unexplained: bool,
+    unbounded: bool,
+    every_version_read: bool,
     universe: str | None,
     by: str | None,
     transactions: str | None,
@@ -53,11 +57,14 @@ def separate(
     if save is not None and not save.parent.is_dir():
         raise IsolitmusError(f"cannot write {save}: there is no folder {save.parent}")
     asked = None if transactions is None else sizes(transactions)
+    if every_version_read and not unbounded:
+        raise IsolitmusError("--every-version-read is a premise of proofs; add --unbounded")
+    verb = partial(separate_unbounded, every_version_read=every_version_read) if unbounded else ask
     answers = []
     for first, second in [specs, specs[::-1]] if both else [specs]:
         with progress(f"separate {first.name} {second.name}") as tell:
             answers.append(
-                ask(
+                verb(
                     first,
                     second,
                     inside,
@@ -78,8 +85,10 @@ def separate(
         for answer in answers:
             _print(answer)
         if relation is not None:
-            say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}, within that bound.")
-        say("Assumed: " + "; ".join(answers[0].assumptions) + ".")
+            bound = "" if all(answer.proved for answer in answers) else ", within that bound"
+            say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}{bound}.")
+        assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
+        say("Assumed: " + "; ".join(assumed) + ".")
     if save is not None:
         _save(answers[0], save)
     if any(answer.found for answer in answers):
@@ -137,8 +146,12 @@ def _print(answer: Separation) -> None:
     question = f"admitted by {answer.a}, forbidden by {answer.b}"
     if answer.unexplained:
         question += ", explained by no serial order"
+    if answer.proof is not None:
+        _print_proof(answer, answer.proof)
+        if answer.proved or answer.proof.question.every_version_read:
+            return
     if answer.litmus is None or answer.forbidden is None:
-        verdict = "None" if answer.found is False else "Unknown"
+        verdict = "None" if answer.none else "Unknown"
         say(f"{verdict} {question}: {answer.bound}; {_effort(answer)}.")
         return
     say(f"{answer.transactions} transactions {question} ({answer.bound}; {_effort(answer)}).")
@@ -161,6 +174,21 @@ def _print(answer: Separation) -> None:
         say(line)
     if answer.serial is not None:
         say(serial_words(answer.serial.orders, answer.serial.unexplained))
+
+
+def _print_proof(answer: Separation, proof: Proof) -> None:
+    for step in proof.steps:
+        outcome = "" if step.outcome == "holds" else f"{step.outcome}: "
+        say(f"  {step.lemma}: {outcome}{step.words} ({step.seconds:.1f} s)")
+        for line in step.counterexample:
+            say(f"    {line}")
+    claim = f"{answer.a} admits nothing that {answer.b} forbids"
+    if proof.holds:
+        say(f"Proved: {claim}, with {answer.bound}.")
+        return
+    last = proof.steps[-1]
+    how = "fails" if last.outcome == "fails" else "is unknown"
+    say(f"Not proved: that {claim}; lemma {last.lemma} {how}.")
 
 
 def _effort(answer: Separation) -> str:

@@ -8,6 +8,7 @@ Overflow of INT and BIGINT is an error, as in Spark's ANSI mode.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.errors import IsolitmusError
@@ -399,9 +400,12 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
 
 def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
     """The subqueries in some expressions, left to right."""
-    return tuple(
-        e for expr in exprs if expr is not None for e in walk(expr) if isinstance(e, Subquery)
-    )
+    return tuple(e for expr in exprs if expr is not None for e in _subqueries(expr))
+
+
+@lru_cache(maxsize=10_000)
+def _subqueries(expr: Expr) -> tuple[Subquery, ...]:
+    return tuple(e for e in walk(expr) if isinstance(e, Subquery))
 
 
 def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:

@@ -10,7 +10,7 @@ OptimizeIn, ConstantFolding, ReorderAssociativeOperator). ``surprise`` names wha
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model import expression as ex
@@ -42,6 +42,7 @@ def normal(condition: ex.Expr) -> ex.Expr:
     return _boolean(condition, negated=False)
 
 
+@lru_cache(maxsize=10_000)
 def columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     """The columns in an expression, in order, repeated where they are."""
     return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))

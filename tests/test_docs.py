@@ -232,6 +232,20 @@ def test_an_anomaly_of_the_readme_separates_its_levels(history, admits, forbids)
     assert str(check_history(parsed, spec(forbids))) == "forbidden"
 
 
+PROVED = re.compile(r"^\| `([\w-]+)` \| `([\w-]+)` \| (?:`([^`]+)` )?\|$", re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("a", "b", "options"), PROVED.findall(PAGES[0].read_text("utf-8")))
+def test_what_the_readme_says_is_proved_is(a, b, options, capsys, monkeypatch):
+    words = ["isolitmus", "separate", a, b, "--unbounded", *options.split()]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == 0
+    assert f"Proved: {a} admits nothing that {b} forbids, with " in capsys.readouterr().out
+
+
 def test_the_readme_names_an_anomaly_for_every_level_but_the_strongest():
     named = {level for _, _, *pair in ANOMALIES for level in pair}
     assert set(levels()) - {"log-serializable"} <= named

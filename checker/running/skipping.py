@@ -9,7 +9,7 @@ filter that Delta's rules cannot build keeps the file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.table import File, Stats
-    from isolitmus.model.values import Value
+    from isolitmus.model.values import Row, Value
 
 __all__ = ["Filters", "command_filters", "merge_filters", "query_filters"]
 
@@ -38,14 +38,17 @@ class Filters:
         """The files that are left after pruning and skipping, neither of which looks at a filter with a
         subquery: what the transaction read.
         """
+        pruning = [p for p in self.partition if not ex.subqueries(p)]
+
+        @cache
+        def kept(partition: Row) -> bool:
+            row = schema.spread(partition)
+            return all(ex.evaluate(p, (row,)) is True for p in pruning)
+
         return tuple(
             f
             for f in files
-            if all(
-                ex.subqueries(p) or ex.evaluate(p, (schema.spread(f.partition),)) is True
-                for p in self.partition
-            )
-            and all(_may_match(d, f, schema) for d in self.data)
+            if kept(f.partition) and all(_may_match(d, f, schema) for d in self.data)
         )
 
 
@@ -86,6 +89,7 @@ def merge_filters(schema: Schema, on: ex.Expr, matched_only: tuple[ex.Expr | Non
     return _split(schema, parts)
 
 
+@lru_cache(maxsize=10_000)
 def _conjuncts(where: ex.Expr | None) -> tuple[ex.Expr, ...]:
     return () if where is None else ex.conjuncts(normal(where))
 

@@ -25,8 +25,13 @@ def portrait_lines(portrait: Portrait) -> Iterator[str]:
     for promise in portrait.promises:
         yield from _promise(portrait.protocol, promise)
     for abort in portrait.aborts:
+        if abort.raised:
+            yield ""
+            yield from _abort(abort)
+    silent = [abort.exception for abort in portrait.aborts if not abort.raised]
+    if silent:
         yield ""
-        yield from _abort(abort)
+        yield f"Nothing in universe '{portrait.universe}' raises {', '.join(silent)}."
     if portrait.shares:
         yield ""
         yield from map(_share, portrait.shares)

@@ -30,6 +30,38 @@ def test_separate_as_json_has_the_contract_s_keys(call):
     assert set(answer["violation"]["cycle"][0]) == {"from", "to", "kind", "why"}
 
 
+def test_a_proof_exits_0_and_says_what_it_took(call):
+    question = ("delta-serializable", "log-serializable", "--unbounded")
+    status, out, err = call("separate", *question, "--json")
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (answer["found"], answer["proved"], answer["examined"]) == (False, True, None)
+    assert answer["bound"] == "any number of transactions, statements and tables"
+    assert [lemma["outcome"] for lemma in answer["lemmas"]] == ["holds"] * 3
+    assert "all its reads are tracked" in " ".join(answer["assumptions"])
+
+
+@pytest.mark.slow
+def test_what_is_not_proved_is_searched_for(call):
+    question = ("delta-write-serializable", "write-serializable", "--unbounded")
+    status, out, _ = call("separate", *question)
+    assert status == 1
+    assert "lemma order-of-writers fails.\n3 transactions admitted by" in out
+    assert "  order-of-writers: fails: " in out
+
+
+@pytest.mark.slow
+def test_what_is_neither_proved_nor_found_is_unknown(call):
+    question = ("delta-serializable", "read-atomic", "--unbounded", "--transactions", "2")
+    status, out, _ = call("separate", *question, "--json")
+    answer = json.loads(out)
+    assert (status, answer["found"], answer["proved"]) == (3, None, False)
+    assert answer["lemmas"][0]["outcome"] == "unknown"
+    status, out, _ = call("separate", *question)
+    assert "Not proved: that delta-serializable admits nothing that read-atomic forbids" in out
+    assert "None admitted by delta-serializable, forbidden by read-atomic: up to 2" in out
+
+
 def test_separate_asks_abstract_histories_where_no_side_needs_a_table(call, tmp_path):
     path = tmp_path / "skew.toml"
     question = ("snapshot-isolation", "serializable")
@@ -66,6 +98,10 @@ def test_separate_by_enumeration_says_the_same(call, universe):
         (["--save", "no/such/folder.toml"], "cannot write no/such/folder.toml: there is no folder no/such"),
         (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which universe 'abstract' does not have; try --universe table"),
         (["--transactions", "13"], "13 transactions were asked for; 1 to 12 can be searched in universe 'abstract' (at most 3 keys)"),
+        (["--unbounded", "--unexplained"], "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"),
+        (["--unbounded", "--universe", "abstract"], "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"),
+        (["--unbounded", "--transactions", "9"], "9 transactions were asked for; --unbounded takes 1 to 8, or any number without --transactions"),
+        (["--every-version-read"], "--every-version-read is a premise of proofs; add --unbounded"),
         (["--transactions", "9", "--universe", "table"], "9 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),

@@ -120,6 +120,7 @@ def test_without_a_spec_the_frame_is_the_one_that_is_judged():
     assert len(seen.nodes) > seen.transactions
 
 
+@pytest.mark.slow
 def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     mine = tmp_path / "mine.cat"
     mine.write_text(
@@ -134,4 +135,5 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     assert document["kind"] == "protocol"
     (promise,) = document["portrait"]["promises"]
     assert (promise["level"], promise["kept"]) == ("snapshot-isolation", True)
-    assert [share["transactions"] for share in document["portrait"]["shares"]] == [2, 3]
+    shares = {(s["scope"], s["transactions"]) for s in document["portrait"]["shares"]}
+    assert {("two-partitions", 2), ("two-partitions", 3), ("writers-unpartitioned", 3)} <= shares

@@ -1,0 +1,190 @@
+"""The third reading of specs: relations as formulas over any number of transactions.
+
+A relation is a function from two terms to a formula, a set one from a term. What a spec demands of a
+history becomes facts: ``acyclic r`` cannot be said in first order, but implies that there is a strict
+order that contains r, and that is all that is used of it. Nor can ``r+``: it is some transitive
+relation that contains r, and that lies in every strict order in which r lies. What holds of all such
+relations holds of r+.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.proving.domain import TRANSACTION, Term, sort
+from isolitmus.checker.running.execute import NO_OP
+from isolitmus.model.spec import Binary, Fold, Name
+
+if TYPE_CHECKING:
+    from isolitmus.checker.proving.tables import Tables
+    from isolitmus.model.spec import Expr, Spec
+
+__all__ = ["Formulas", "Members", "Pairs", "contained", "demands"]
+
+Pairs = Callable[[Term, Term], Term]
+Members = Callable[[Term], Term]
+T = TRANSACTION
+
+
+def contained(tables: Tables, inner: Pairs, outer: Pairs) -> Term:
+    """The formula that one relation lies in the other."""
+    return tables.domain.forall((T, T), lambda i, j: tables.z3.Implies(inner(i, j), outer(i, j)))
+
+
+def _transitive(tables: Tables, r: Pairs) -> Term:
+    return tables.domain.forall(
+        (T, T, T), lambda i, j, k: tables.z3.Implies(tables.z3.And(r(i, j), r(j, k)), r(i, k))
+    )
+
+
+class Formulas:
+    """The algebra over formulas.
+
+    ``orders`` are the strict orders that there are, by name: the log's, and those that ``demands``
+    finds. ``facts`` are what is known of closures and orders.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.facts: list[Term] = []
+        self.orders: dict[str, Pairs] = {"log": self._up}
+        self._closures = 0
+
+    def _up(self, i: Term, j: Term) -> Term:
+        return self.tables.position(i) < self.tables.position(j)
+
+    def order(self, name: str, inside: Iterable[Pairs]) -> None:
+        """A strict order with these relations inside: what it means that together they are acyclic."""
+        z3 = self.tables.z3
+        before = self._fresh(f"before by {name}")
+        irreflexive = self.tables.domain.forall((T,), lambda i: z3.Not(before(i, i)))
+        self.facts += [irreflexive, _transitive(self.tables, before)]
+        self.facts += [contained(self.tables, part, before) for part in inside]
+        self.orders[name] = before
+
+    def _fresh(self, name: str) -> Pairs:
+        z3 = self.tables.z3
+        context = self.tables.domain.context
+        transaction = sort(T, context)
+        fresh: Pairs = z3.Function(name, transaction, transaction, z3.BoolSort(context))
+        return fresh
+
+    def relation(self, name: str) -> Pairs:
+        return self.tables.relation(name)
+
+    def members(self, name: str) -> Members:
+        return self.tables.members(name)
+
+    def union(self, a: Pairs, b: Pairs) -> Pairs:
+        return lambda i, j: self.tables.z3.Or(a(i, j), b(i, j))
+
+    def intersection(self, a: Pairs, b: Pairs) -> Pairs:
+        return lambda i, j: self.tables.z3.And(a(i, j), b(i, j))
+
+    def difference(self, a: Pairs, b: Pairs) -> Pairs:
+        return lambda i, j: self.tables.z3.And(a(i, j), self.tables.z3.Not(b(i, j)))
+
+    def compose(self, a: Pairs, b: Pairs) -> Pairs:
+        if isinstance(a, _Identity):
+            return lambda i, k: self.tables.z3.And(a.on(i), b(i, k))
+        if isinstance(b, _Identity):
+            return lambda i, k: self.tables.z3.And(a(i, k), b.on(k))
+        return lambda i, k: self.tables.domain.exists(
+            (T,), lambda j: self.tables.z3.And(a(i, j), b(j, k))
+        )
+
+    def plus(self, a: Pairs) -> Pairs:
+        self._closures += 1
+        closure = self._fresh(f"closure {self._closures}")
+        self.facts += [contained(self.tables, a, closure), _transitive(self.tables, closure)]
+        self.facts += [
+            self.tables.z3.Implies(
+                contained(self.tables, a, order), contained(self.tables, closure, order)
+            )
+            for order in self.orders.values()
+        ]
+        return closure
+
+    def reflexive(self, a: Pairs) -> Pairs:
+        return lambda i, j: self.tables.z3.Or(i == j, a(i, j))
+
+    def inverse(self, a: Pairs) -> Pairs:
+        return lambda i, j: a(j, i)
+
+    def identity(self, on: Members) -> Pairs:
+        return _Identity(on)
+
+    def set_union(self, a: Members, b: Members) -> Members:
+        return lambda i: self.tables.z3.Or(a(i), b(i))
+
+    def set_intersection(self, a: Members, b: Members) -> Members:
+        return lambda i: self.tables.z3.And(a(i), b(i))
+
+    def set_difference(self, a: Members, b: Members) -> Members:
+        return lambda i: self.tables.z3.And(a(i), self.tables.z3.Not(b(i)))
+
+    def complement(self, a: Members) -> Members:
+        return lambda i: self.tables.z3.Not(a(i))
+
+
+class _Identity:
+    """``[S]``, kept apart so that composing with it needs no third transaction."""
+
+    def __init__(self, on: Members) -> None:
+        self.on = on
+
+    def __call__(self, i: Term, j: Term) -> Term:
+        import z3
+
+        return z3.And(i == j, self.on(i))
+
+
+def demands(formulas: Formulas, spec: Spec) -> list[Term]:
+    """What a spec says of a history that it admits; its orders are added to ``formulas.orders``.
+
+    A transaction that it shows as a no-op is not recorded, and so no writer.
+    """
+    tables, fold = formulas.tables, Fold(formulas, spec.definitions)
+    z3, domain = tables.z3, tables.domain
+    said: list[Term] = []
+    for axiom in spec.axioms:
+        parts = [fold.relation(part) for part in _parts(axiom.expr, spec.definitions)]
+        match axiom.test:
+            case "empty":
+                said += [domain.forall((T, T), _negated(z3.Not, part)) for part in parts]
+            case "irreflexive":
+                said += [domain.forall((T,), _diagonal(z3.Not, part)) for part in parts]
+            case "acyclic":
+                formulas.order(axiom.name, parts)
+    for label in spec.labels:
+        if label.name == NO_OP:
+            dropped = fold.members(label.expr)
+            said.append(domain.forall((T,), _apart(z3, tables.writer, dropped)))
+    return said
+
+
+def _parts(expr: Expr, definitions: Mapping[str, Expr]) -> list[Expr]:
+    """Relations whose union is the expression: what is said of each is easier to use than of all."""
+    match expr:
+        case Binary("|", left, right):
+            return [*_parts(left, definitions), *_parts(right, definitions)]
+        case Binary(";", left, right):
+            firsts, seconds = _parts(left, definitions), _parts(right, definitions)
+            return [Binary(";", first, second) for first in firsts for second in seconds]
+        case Name(name) if name in definitions:
+            return _parts(definitions[name], definitions)
+        case _:
+            return [expr]
+
+
+def _negated(negation: Callable[[Term], Term], r: Pairs) -> Pairs:
+    return lambda i, j: negation(r(i, j))
+
+
+def _diagonal(negation: Callable[[Term], Term], r: Pairs) -> Members:
+    return lambda i: negation(r(i, i))
+
+
+def _apart(z3: Term, a: Members, b: Members) -> Members:
+    return lambda i: z3.Not(z3.And(a(i), b(i)))

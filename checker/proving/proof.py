@@ -1,0 +1,253 @@
+"""The verb behind ``separate --unbounded``: prove the lemmas of an argument, and say what was assumed.
+
+A lemma is denied before a solver. That there is no counterexample proves it, for any number of
+transactions. Where the solver cannot say, counterexamples with a few transactions, rows and files are
+looked for, which is decidable; one of these is what is shown of a lemma that fails. It is one of the
+lemma, not of the question: whether there is a history is for the search to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from isolitmus.checker.proving.arguments import Question, Theory, arguments
+from isolitmus.checker.proving.domain import Everything, Few, Term
+from isolitmus.model.reads import needs_reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from isolitmus.checker.proving.arguments import Lemma
+    from isolitmus.checker.proving.domain import Domain
+    from isolitmus.checker.proving.premises import Premise
+
+__all__ = ["Proof", "Step", "prove"]
+
+DEPENDENCIES = ("wr", "ww", "rw")
+
+SMALL = ((2, 1, 1), (3, 1, 1), (3, 2, 2), (4, 2, 2))
+"""So many transactions, rows and files a counterexample may have; the smallest is shown."""
+SECONDS = 20.0
+QUICK = 2_000_000
+"""So many units of the solver's work, on one machine about two seconds, are spent before a counterexample
+is looked for; a lemma that holds takes fewer. (Units, unlike seconds, count the same on all.)
+"""
+HINT = 500_000
+"""So many on a lemma that may fail."""
+BRIEF = 100_000
+"""So many on whether a lemma holds without one of its tools."""
+
+
+Outcome = Literal["holds", "fails", "unknown"]
+OUTCOMES: dict[str, Outcome] = {"unsat": "holds", "sat": "fails", "unknown": "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What became of a lemma: with the premises and lemmas that it took, or with a counterexample, in
+    words.
+    """
+
+    lemma: str
+    words: str
+    outcome: Outcome
+    seconds: float
+    took: frozenset[str] = frozenset()
+    counterexample: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The step as ``separate --json`` has it."""
+        return {
+            "lemma": self.lemma,
+            "words": self.words,
+            "outcome": self.outcome,
+            "counterexample": list(self.counterexample),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof that a spec admits nothing which another forbids, or an attempt at one.
+
+    ``premises`` are what it took, or what an attempt might have used.
+    """
+
+    question: Question
+    steps: tuple[Step, ...]
+    premises: tuple[Premise, ...]
+    seconds: float
+    holds: bool
+
+    @property
+    def failed(self) -> tuple[Step, ...]:
+        """The lemmas that were not proved."""
+        return tuple(step for step in self.steps if step.outcome != "holds")
+
+
+def prove(question: Question, *, without: Collection[str] = (), seconds: float = SECONDS) -> Proof:
+    """The proof, or how far it came; ``without``: names of premises that are not to be used.
+    ``seconds``: for each lemma, after which it is unknown.
+
+    >>> from isolitmus.specs import level
+    >>> question = Question(level("write-serializable"), level("snapshot-isolation"))
+    >>> proof = prove(question)
+    >>> proof.holds, [step.lemma for step in proof.steps]
+    (True, ['row-order', 'first-committer-wins', 'no-aborted-read', 'snapshot'])
+    >>> prove(question, without=["snapshot"]).failed[0].lemma
+    'snapshot'
+    """
+    start = monotonic()
+    premises = tuple(p for p in question.premises if p.name not in without)
+    steps: list[Step] = []
+    for spec in (question.a, question.b):
+        if needs_reads(spec):
+            words = f"{spec.name} looks at reads one by one, and no argument does"
+            steps.append(Step("reads", words, "unknown", 0.0))
+            return Proof(question, tuple(steps), premises, 0.0, holds=False)
+    known: list[Lemma] = []
+    for choices in arguments(question):
+        for lemma in choices:
+            obligation = _Obligation(question, lemma, tuple(known), premises)
+            step = obligation.step(seconds, last=lemma is choices[-1] and not lemma.helps)
+            if step.outcome == "holds":
+                known.append(lemma)
+                break
+        steps.append(step)
+        if step.outcome != "holds" and not lemma.helps:
+            return Proof(question, tuple(steps), premises, monotonic() - start, holds=False)
+    used = _used(steps, {axiom.name for axiom in question.b.axioms})
+    took = frozenset[str]().union(*(step.took for step in used))
+    needed = tuple(p for p in premises if p.name in took)
+    return Proof(question, used, needed, monotonic() - start, holds=True)
+
+
+def _used(steps: list[Step], goals: set[str]) -> tuple[Step, ...]:
+    """The steps that the goals took, and those that these took, and so on."""
+    wanted = set(goals)
+    for step in reversed(steps):
+        if step.lemma in wanted:
+            wanted |= step.took
+    return tuple(step for step in steps if step.lemma in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Obligation:
+    """A lemma to be proved from premises and the lemmas before it."""
+
+    question: Question
+    lemma: Lemma
+    known: tuple[Lemma, ...]
+    premises: tuple[Premise, ...]
+
+    @property
+    def tools(self) -> dict[str, Callable[[Theory], Term]]:
+        """What may be used, by name: premises, and what lemmas gave. The solver says what it took."""
+        tools: dict[str, Callable[[Theory], Term]] = {}
+        for lemma in self.known:
+            if lemma.hence is not None:
+                tools[lemma.name] = lemma.hence
+        for premise in self.premises:
+            if premise.name in self.lemma.tools:
+                tools[premise.name] = _of_tables(premise)
+        return tools
+
+    def step(self, seconds: float, *, last: bool) -> Step:
+        """What becomes of it; only if nothing else would do (``last``), its failing is looked into."""
+        start = monotonic()
+        counterexample: tuple[str, ...] = ()
+        answer, took = self.refute_everywhere(seconds, QUICK if last else HINT)
+        if answer != "unsat" and last:
+            found = self.refute_among_few(seconds)
+            if found is not None:
+                answer, counterexample = "sat", found
+            elif answer == "unknown":
+                answer, took = self.refute_everywhere(seconds)
+        name, words = self.lemma.name, self.lemma.words
+        outcome = OUTCOMES[answer]
+        return Step(name, words, outcome, monotonic() - start, took, counterexample)
+
+    def refute_everywhere(self, seconds: float, units: int = 0) -> tuple[str, frozenset[str]]:
+        """What the solver says of a counterexample of any size, and the tools that exclude it; with
+        ``units``, if so much work is enough.
+        """
+        solver, tools, _ = self.denied(Everything(self.question.transactions))
+        solver.set("timeout", _milliseconds(seconds))
+        solver.set("rlimit", units)
+        answer = str(solver.check(*tools))
+        if answer != "unsat":
+            return answer, frozenset()
+        took = list(solver.unsat_core())
+        solver.set("rlimit", BRIEF)
+        for tool in tuple(took):
+            fewer = [other for other in took if str(other) != str(tool)]
+            if str(solver.check(*fewer)) == "unsat":
+                took = fewer
+        return answer, frozenset(map(str, took))
+
+    def refute_among_few(self, seconds: float) -> tuple[str, ...] | None:
+        """A counterexample with a few transactions, in words; None if there is none, or no time."""
+        most = self.question.transactions
+        end = monotonic() + seconds
+        for transactions, rows, files in SMALL:
+            if monotonic() > end or (most is not None and transactions > most):
+                break
+            domain = Few(transactions, rows, files)
+            solver, tools, theory = self.denied(domain)
+            solver.set("timeout", _milliseconds(seconds))
+            if str(solver.check(*tools)) == "sat":
+                return _words(theory, domain, solver.model())
+        return None
+
+    def denied(self, domain: Domain) -> tuple[Term, list[Term], Theory]:
+        """A solver to which the lemma's claim is denied, and what to assume: that the tools hold."""
+        import z3
+
+        theory = Theory(self.question, domain)
+        claim = self.lemma.claim(theory)
+        solver: Any = z3.Solver(ctx=domain.context)
+        solver.set("random_seed", 0)
+        assumed = []
+        for name, tool in self.tools.items():
+            assumed.append(z3.Bool(name, domain.context))
+            solver.add(z3.Implies(assumed[-1], tool(theory)))
+        solver.add(*theory.facts, *theory.formulas.facts, z3.Not(claim))
+        return solver, assumed, theory
+
+
+def _milliseconds(seconds: float) -> int:
+    """As the solver has it; to it 0 is no limit."""
+    return max(1, int(seconds * 1000))
+
+
+def _of_tables(premise: Premise) -> Callable[[Theory], Term]:
+    return lambda theory: premise.formula(theory.tables)
+
+
+def _words(theory: Theory, domain: Few, model: Term) -> tuple[str, ...]:
+    """A counterexample: its transactions in the order of the log, and how they depend."""
+    tables = theory.tables
+
+    def true(formula: Term) -> bool:
+        return str(model.eval(formula, model_completion=True)) == "True"
+
+    def number(term: Term) -> int:
+        return int(str(model.eval(term, model_completion=True)))
+
+    order = sorted(domain.transactions, key=lambda t: number(tables.position(t)))
+    names = {t: f"t{k}" for k, t in enumerate(order, 1)}
+    lines = []
+    for t, name in names.items():
+        place = f"version {number(tables.version(t))}, " if true(tables.writer(t)) else ""
+        sets = [s for s in theory.sets if true(tables.members(s)(t))]
+        lines.append(
+            f"{name}: {place}reads version {number(tables.read(t))}"
+            + "".join(f", {s}" for s in sets)
+        )
+    for kind in DEPENDENCIES:
+        pairs = [(i, j) for i in order for j in order if true(tables.relation(kind)(i, j))]
+        if pairs:
+            lines.append(f"{kind}: " + ", ".join(f"{names[i]} → {names[j]}" for i, j in pairs))
+    return tuple(lines)

@@ -1,0 +1,174 @@
+"""Proofs for any number of transactions: each holds, and fails without any of its premises, or
+without any axiom that it reads in the text of the protocol.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.checker.proving.arguments import Question
+from isolitmus.checker.proving.proof import prove
+from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.specs import spec
+from isolitmus.specs.cat import read
+from isolitmus.specs.litmus_file import read_litmus
+
+PROOFS = {
+    "theorem-5": Question(spec("delta-serializable"), spec("log-serializable")),
+    "theorem-4": Question(spec("write-serializable"), spec("snapshot-isolation")),
+    "theorem-7": Question(spec("delta-write-serializable"), spec("write-serializable"), 2),
+    "corollary-6b": Question(spec("delta-write-serializable-repaired"), spec("write-serializable")),
+    "theorem-2": Question(spec("serializable"), spec("log-serializable"), every_version_read=True),
+    "delta-snapshot": Question(spec("delta-snapshot-isolation"), spec("snapshot-isolation")),
+}
+PREMISE_NAMES = {
+    "theorem-5": "snapshot put-if-absent committed definitions read-files read-predicates files rows"
+    " compactions backfills",
+    "theorem-4": "snapshot sessions committed read-before-written no-restores born-once",
+    "theorem-7": "snapshot put-if-absent committed definitions metadata read-files read-predicates"
+    " files rows read-before-written born-once blind compactions backfills",
+    "corollary-6b": "snapshot put-if-absent committed definitions metadata read-files read-predicates"
+    " files rows read-before-written born-once blind compactions backfills",
+    "theorem-2": "gapless something-written readers",
+    "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
+    " born-once",
+}
+TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_a_theorem_is_proved_from_its_premises(name):
+    proof = prove(PROOFS[name])
+    assert proof.holds
+    assert " ".join(p.name for p in proof.premises) == PREMISE_NAMES[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "premise"), TWINS)
+def test_a_proof_fails_without_any_of_its_premises(name, premise):
+    proof = prove(PROOFS[name], without=[premise])
+    assert not proof.holds
+    assert proof.failed[-1].outcome == "fails"
+
+
+def mutilated(protocol, axiom):
+    """The protocol without the axiom, by its name."""
+    return replace(protocol, axioms=tuple(a for a in protocol.axioms if a.name != axiom))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["theorem-5", "theorem-7"])
+@pytest.mark.parametrize(
+    ("axiom", "needed"),
+    [
+        ("ConcurrentAppendException", True),
+        ("ConcurrentDeleteReadException", True),
+        # A dynamic overwrite does not record the files that it removes as read.
+        ("ConcurrentDeleteDeleteException", True),
+        ("MetadataChangedException", True),
+        ("ConcurrentWriteException", True),
+        ("ProtocolChangedException", False),
+        ("ConcurrentTransactionException", False),
+    ],
+)
+def test_a_proof_reads_the_text_of_the_protocol(name, axiom, needed):
+    question = PROOFS[name]
+    proof = prove(replace(question, a=mutilated(question.a, axiom)))
+    assert proof.holds != needed
+
+
+@pytest.mark.slow
+def test_a_level_without_anti_dependencies_does_not_imply_first_committer_wins():
+    weaker = read('"A" acyclic [Writer] ; (wr | ww) ; [Writer] as order-of-writers', "a")
+    proof = prove(Question(weaker, spec("snapshot-isolation")))
+    assert [step.lemma for step in proof.failed] == ["first-committer-wins", "snapshot"]
+
+
+@pytest.mark.slow
+def test_without_a_reader_of_every_version_the_log_is_not_pinned():
+    proof = prove(replace(PROOFS["theorem-2"], every_version_read=False))
+    assert proof.failed[-1].lemma == "log-order"
+    assert proof.failed[-1].outcome == "fails"
+
+
+@pytest.mark.slow
+def test_three_transactions_can_violate_write_serializable():
+    proof = prove(replace(PROOFS["theorem-7"], transactions=3))
+    (failed,) = proof.failed
+    assert failed.lemma == "order-of-writers"
+    assert failed.counterexample[0].startswith("t1: version 1, reads version 0, Blind")
+
+
+def test_a_lemma_that_takes_too_long_is_unknown():
+    proof = prove(PROOFS["theorem-5"], seconds=0)
+    assert not proof.holds
+    assert (proof.failed[-1].lemma, proof.failed[-1].outcome) == ("log-order", "unknown")
+
+
+def test_no_argument_looks_at_single_reads():
+    proof = prove(Question(spec("delta-serializable"), spec("causal")))
+    assert not proof.holds
+    assert [step.lemma for step in proof.steps] == ["reads"]
+
+
+# What delta #1305 and #7331 propose: commits without data change do not count as winners.
+
+
+def exempting(*names):
+    protocol = spec("delta-serializable")
+    exempt = tuple(
+        replace(a, expr=Binary(";", WITH_DATA_CHANGE, a.expr)) if a.name in names else a
+        for a in protocol.axioms
+    )
+    return replace(protocol, name="delta-serializable-1305", axioms=exempt)
+
+
+WITH_DATA_CHANGE = Bracket(Unary("~", Name("NoData")))
+
+MOVED = read_litmus(
+    """
+title    = "A compaction moves what is then deleted"
+source   = "delta #1305, review"
+schedule = "copy.start optimize delete copy.commit"
+
+[table]
+columns        = "id INT, part INT"
+partitioned_by = ["part"]
+init           = ["INSERT INTO t VALUES (1, 0)", "INSERT INTO t VALUES (2, 0)"]
+
+[transactions]
+copy     = "INSERT INTO t SELECT sum(id), 1 FROM t WHERE part = 0"
+optimize = "OPTIMIZE t"
+delete   = "DELETE FROM t WHERE part = 0"
+""",
+    "moved",
+)
+
+
+def test_what_rewrites_add_may_be_ignored():
+    protocol = exempting("ConcurrentAppendException")
+    assert prove(Question(protocol, spec("log-serializable"))).holds
+
+
+@pytest.mark.slow
+def test_rewrites_may_not_be_ignored_as_removers():
+    protocol = exempting("ConcurrentAppendException", "ConcurrentDeleteReadException")
+    assert not prove(Question(protocol, spec("log-serializable"))).holds
+    done = execute(MOVED, protocol)
+    assert [(e.name, e.version, e.conflict) for e in done.events] == [
+        ("optimize", 1, None),
+        ("delete", 2, None),
+        ("copy", 3, None),
+    ]
+    verdict = judge_execution(done, spec("log-serializable"))
+    assert [(e.source, e.kind, e.target) for e in verdict.violations[0].cycle] == [
+        ("delete", "log", "copy"),
+        ("copy", "rw", "delete"),
+    ]
+    (copy,) = [e for e in execute(MOVED, spec("delta-serializable")).events if e.aborted]
+    assert (copy.name, copy.conflict) == ("copy", "ConcurrentAppendException")
+    (copy,) = [
+        e for e in execute(MOVED, exempting("ConcurrentAppendException")).events if e.aborted
+    ]
+    assert (copy.name, copy.conflict) == ("copy", "ConcurrentDeleteReadException")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReplacementReader", "is_replacement"]
 
-BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|VACUUM|CONVERT|DROP)\s|CLONE\b)", re.IGNORECASE)
+BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|VACUUM|CONVERT)\s|CLONE\b)", re.IGNORECASE)
 FORM = re.compile(
     r"\s*(?P<create>CREATE\s+OR\s+)?REPLACE\s+TABLE\s+`?(?P<table>\w+)`?"
     r"\s*(?:\((?P<columns>[^()]*)\))?\s*USING\s+DELTA\b"
@@ -32,7 +32,7 @@ WRITTEN = (
 
 
 def is_replacement(sql: str) -> bool:
-    """Whether a statement begins like one that makes, clones or drops a table, or is about its files.
+    """Whether a statement begins like one that makes or clones a table, or is about its files.
 
     >>> is_replacement("create or replace table t (id INT) using delta"), is_replacement("SELECT 1")
     (True, False)
@@ -41,7 +41,7 @@ def is_replacement(sql: str) -> bool:
 
 
 class ReplacementReader(QueryReader):
-    """Reads them; what else makes or drops a table is refused by name."""
+    """Reads them; what else makes a table is refused by name."""
 
     def replacement(self) -> df.Replace:
         found = FORM.fullmatch(self.sql)
@@ -51,7 +51,7 @@ class ReplacementReader(QueryReader):
             words = self.sql.split()
             if words[0].upper() == "CREATE" and words[1:2] and words[1].upper() == "TABLE":
                 self.place.refuse(None, f"CREATE TABLE {OUTSIDE}: the tables are there already")
-            if words[0].upper() in ("VACUUM", "CONVERT", "DROP"):
+            if words[0].upper() in ("VACUUM", "CONVERT"):
                 self.place.refuse(None, f"{words[0].upper()} {OUTSIDE}")
             self.place.refuse(None, WRITTEN)
         schema, _ = self.table(exp.to_table(found["table"], dialect="databricks"))

@@ -82,7 +82,7 @@ def test_raw_transactions(old, new, message):
         ("CREATE OR REPLACE TABLE t SHALLOW CLONE u", "CLONE is outside"),
         ("VACUUM t", "VACUUM is outside"),
         ("CONVERT TO DELTA t", "CONVERT is outside"),
-        ("DROP TABLE t", "DROP is outside"),
+        ("DROP TABLE t", "a statement that begins 'DROP' is outside"),
         ("REPLACE TABLE t (id INT, part INT)", "write [CREATE OR] REPLACE TABLE table (name TYPE, …) USING delta"),
         ("REPLACE TABLE t USING delta", "write [CREATE OR] REPLACE TABLE"),
         ("REPLACE TABLE t (id INT, part INT) USING delta AS SELECT 1 AS id", "write [CREATE OR] REPLACE TABLE"),

@@ -8,8 +8,7 @@ follows of it by induction stands beside it, and later lemmas may use it.
 the log. Or every second does: who is led back by r, is led on, by any second step, past where it came
 from. Then a cycle, walked by single steps where they go up and by double steps where not, would go up
 for ever, and it is finite. (Two steps back in a row, and one back to oneself, cannot be: the second step
-must end above.) With at most n transactions
-there is another way: no n of them make a cycle.
+must end above.) With at most n transactions there is another way: no n of them make a cycle.
 
 For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that every
 step back from a transaction A leads to a blind append I; a later X that takes I's row out again is also

@@ -1,6 +1,7 @@
 """What links the footprints of commits with what happens to rows: the premises of the proofs.
 
-Each is a formula and its sentence. A proof lists those that it needs, and fails without any of them.
+Each is a formula and its sentence. A proof lists those that it needs, and fails without any of them. They
+are said of one table, and of its definition (columns and constraints) as of a row that lies in no file.
 """
 
 from __future__ import annotations
@@ -273,20 +274,21 @@ PREMISES = (
     Premise("born-once", "the row that an insert creates is new", _born_once),
     Premise(
         "blind",
-        "what says that it is a blind append is no RESTORE and reads no row of the table (a raw"
-        " transaction may say so untruly)",
+        "what says that it is a blind append is no RESTORE and reads no row of the table (raw"
+        " transactions apart, which may say so untruly)",
         _blind,
     ),
     Premise(
         "compactions",
         "a commit with file actions that change no data, and with no others, only moves rows: it reads and"
-        " writes none (dataChange=false is not said untruly, and what has no action is not recorded)",
+        " writes none (raw transactions and writes apart that say dataChange=false untruly; and what has"
+        " no action is not recorded)",
         _compactions,
     ),
     Premise(
         "backfills",
-        "a row tracking backfill gives or takes the ids of rows: it reads and writes none (a raw"
-        " transaction may call itself one untruly)",
+        "a row tracking backfill gives or takes the ids of rows: it reads and writes none (raw transactions"
+        " apart, which may call themselves one untruly)",
         _backfills,
     ),
 )

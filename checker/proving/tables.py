@@ -3,7 +3,8 @@
 The definitions are those of ``checker.running.frames``, for any number of transactions. Primitive are
 the version that a transaction became and the one that it read; which rows it wrote, and whether that
 created the row; whether a row, as it stands in a version, matches a predicate that a transaction read
-by; which row is no row but stands for the definition of the table, its columns and constraints; which file holds a row in a version, which files a transaction recorded as read, which it removed.
+by; which row is none, but stands for the definition of the table, its columns and constraints; which
+file holds a row in a version, which files a transaction recorded as read, which it removed.
 A name that is not defined here (``adds-meets-reads``, ``Blind``, one of tomorrow) is primitive, too:
 what is known of it are the premises.
 """

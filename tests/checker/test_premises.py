@@ -8,12 +8,13 @@ from hypothesis import given
 from isolitmus.checker.proving.domain import FILE, PREDICATE, ROW, TRANSACTION, VERSION
 from isolitmus.checker.proving.premises import PREMISES
 from isolitmus.checker.running.definitions import item, with_definitions
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.frames import frame
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.table import widened
-from isolitmus.specs import catalogue, litmus, protocol
+from isolitmus.specs import catalogue, level, litmus, protocol
+from isolitmus.specs.litmus_file import read_litmus
 
 
 class Logic:
@@ -151,12 +152,46 @@ EXCEPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ["delta-serializable", "delta-write-serializable"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("delta-serializable", marks=pytest.mark.slow),
+        "delta-write-serializable",
+    ],
+)
 def test_premises_hold_in_the_litmus_tests_but_for_known_exceptions(name):
     tests = [litmus(test) for test in catalogue.litmus_tests()]
     on_a_table = [t for t in tests if isinstance(t, Litmus) and len(t.tables) == 1]
     found = {test.name: violated(test, name) for test in on_a_table}
     assert {test: broken for test, broken in found.items() if broken} == EXCEPTIONS
+
+
+RECORDED = read_litmus(
+    """
+title    = "A delete that matches nothing is recorded, at the weaker level"
+source   = "Delta Lake 4.4.0, TransactionHelper.scala 113-146"
+schedule = "noop.start insert noop.commit"
+
+[table]
+columns = "id INT"
+init    = ["INSERT INTO t VALUES (5), (6)"]
+
+[transactions]
+insert = "INSERT INTO t VALUES (500)"
+
+[transactions.noop]
+sql  = "DELETE FROM t WHERE id = 500"
+conf = { "spark.databricks.delta.skipRecordingEmptyCommits" = "false" }
+""",
+    "recorded",
+)
+
+
+def test_theorem_5_needs_that_empty_commits_are_not_recorded():
+    assert violated(RECORDED, "delta-serializable") == {"compactions"}
+    done = execute(RECORDED, protocol("delta-serializable"))
+    assert [event.version for event in done.events] == [1, 2]
+    assert judge_execution(done, level("log-serializable")).violations
 
 
 @pytest.mark.slow

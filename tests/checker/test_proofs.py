@@ -34,10 +34,13 @@ PREMISE_NAMES = {
     "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
     " born-once",
 }
+SLOW = {"corollary-6b", "theorem-2"}
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
 
 
-@pytest.mark.parametrize("name", PROOFS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in PROOFS]
+)
 def test_a_theorem_is_proved_from_its_premises(name):
     proof = prove(PROOFS[name])
     assert proof.holds
@@ -103,7 +106,7 @@ def test_three_transactions_can_violate_write_serializable():
 def test_a_lemma_that_takes_too_long_is_unknown():
     proof = prove(PROOFS["theorem-5"], seconds=0)
     assert not proof.holds
-    assert (proof.failed[-1].lemma, proof.failed[-1].outcome) == ("log-order", "unknown")
+    assert proof.failed[-1].outcome == "unknown"
 
 
 def test_no_argument_looks_at_single_reads():
@@ -112,19 +115,21 @@ def test_no_argument_looks_at_single_reads():
     assert [step.lemma for step in proof.steps] == ["reads"]
 
 
-# What delta #1305 and #7331 propose: commits without data change do not count as winners.
+# What delta #1305 and #7331 propose: commits without data change do not count as winners. Here
+# only those that are about files: what writes metadata still counts.
 
 
 def exempting(*names):
     protocol = spec("delta-serializable")
     exempt = tuple(
-        replace(a, expr=Binary(";", WITH_DATA_CHANGE, a.expr)) if a.name in names else a
+        replace(a, expr=Binary(";", NO_COMPACTION, a.expr)) if a.name in names else a
         for a in protocol.axioms
     )
     return replace(protocol, name="delta-serializable-1305", axioms=exempt)
 
 
-WITH_DATA_CHANGE = Bracket(Unary("~", Name("NoData")))
+COMPACTION = Binary("\\", Name("NoData"), Name("Marked"))
+NO_COMPACTION = Bracket(Unary("~", COMPACTION))
 
 MOVED = read_litmus(
     """

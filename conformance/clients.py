@@ -124,13 +124,18 @@ def body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
 
 
 def _write(write: Write, spark: Any, tables: Tables) -> Callable[[], Rows | None]:
-    """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them."""
+    """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them;
+    those that it adds have their own names.
+    """
     schema = tables.schemas[write.table]
+    names = [c.name for c in schema.columns]
     columns = [f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`" for c in schema.columns]
 
     def run() -> None:
-        frame = spark.sql(write.query).toDF(*(c.name for c in schema.columns))
-        writer = frame.selectExpr(*columns).write.format("delta").mode(write.mode)
+        query = spark.sql(write.query)
+        more = query.columns[len(names) :] if write.merges else []
+        frame = query.toDF(*names, *more).selectExpr(*columns, *(f"`{name}`" for name in more))
+        writer = frame.write.format("delta").mode(write.mode)
         writer.options(**write.options).save(str(tables.paths[write.table]))
 
     return run

@@ -53,6 +53,11 @@ class Write:
     query: str
     options: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def merges(self) -> bool:
+        """Whether it adds the columns that the table lacks (``mergeSchema``)."""
+        return self.options.get("mergeSchema", "false").lower() == "true"
+
 
 @dataclass(frozen=True, slots=True)
 class Client:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.expression import Expr
     from isolitmus.model.schema import Column
+    from isolitmus.model.statement import Query
 
 __all__ = [
     "AddColumns",
@@ -20,6 +21,7 @@ __all__ = [
     "Definition",
     "DropConstraint",
     "Late",
+    "Replace",
     "Restore",
     "SetProperties",
     "UnsetProperties",
@@ -109,6 +111,18 @@ class Restore:
     sql: str
     target: str
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """``[CREATE OR] REPLACE TABLE target …``: another table under the same name, with the columns that
+    the first one was declared with; empty, or with what ``query`` gives.
+    """
+
+    sql: str
+    target: str
+    query: Query | None
+    create: bool
 
 
 @dataclass(frozen=True, slots=True)

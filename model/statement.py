@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.definition import Definition, Late, Replace, Restore
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
     from isolitmus.model.expression import ColumnRef, Expr
+    from isolitmus.model.schema import Column
 
 __all__ = [
     "Branch",
@@ -74,7 +75,9 @@ Query = tuple[Branch, ...]
 class Insert:
     """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table; with ``where``
     of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
-    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option.
+    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option, and
+    so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
+    None without it.
     """
 
     sql: str
@@ -84,6 +87,7 @@ class Insert:
     where: Expr | None = None
     dynamic: bool = False
     data_change: bool = True
+    grows: tuple[Column, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ Statement = (
     | Read
     | Definition
     | Restore
+    | Replace
     | Late
     | Raw
 )
@@ -185,7 +190,12 @@ Statement = (
 def unseen(statement: Statement) -> tuple[Select, ...]:
     """The queries of a statement that read a table in a way of which Delta takes no note."""
     match statement:
-        case Insert(query=query) | Read(query=query) | Merge(source=query):
+        case (
+            Insert(query=query)
+            | Read(query=query)
+            | Merge(source=query)
+            | Replace(query=tuple(query))
+        ):
             return tuple(b for b in query if isinstance(b, Select) and not b.seen)
         case Restore(target=target, version=version):
             return (Select(target, (), None, grouped=False, version=version),)

@@ -63,7 +63,7 @@ class ExpectationReader(FileReader):
 
     transactions: Mapping[str, Statement]
     schemas: Mapping[str, Schema]
-    wider: Mapping[str, Schema]
+    wider: dict[str, Schema]
 
     def expectations(self, tables: Table, path: Path | None) -> dict[str, Expectation]:
         return {who: self.expectation(who, table, path) for who, table in tables.items()}

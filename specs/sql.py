@@ -22,6 +22,7 @@ from isolitmus.specs.sql_definitions import DefinitionReader, is_definition
 from isolitmus.specs.sql_expressions import Place, Scope, Side, only
 from isolitmus.specs.sql_merges import MergeReader
 from isolitmus.specs.sql_queries import OUTSIDE, REFUSED
+from isolitmus.specs.sql_replacing import ReplacementReader, is_replacement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,12 +53,14 @@ def _delta_verbs() -> Lark:
     return Lark(Path(__file__).with_name("delta.lark").read_text("utf-8"), parser="lalr")
 
 
-class _StatementReader(MergeReader, DefinitionReader):
+class _StatementReader(MergeReader, DefinitionReader, ReplacementReader):
     def statement(self) -> st.Statement:
         if VERB.match(self.sql):
             return self.rewriting()
         if is_definition(self.sql):
             return self.definition()
+        if is_replacement(self.sql):
+            return self.replacement()
         tree = self.parse(self.sql, self.place)
         match tree:
             case exp.Insert():

@@ -10,13 +10,19 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+import sqlglot
+from sqlglot import expressions as exp
+
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
-from isolitmus.model.definition import AddColumns, Definition, Late
+from isolitmus.model.definition import AddColumns, Definition, Late, Replace
 from isolitmus.model.errors import LitmusError, SqlError, near
+from isolitmus.model.expression import Const
 from isolitmus.model.raw import Raw
+from isolitmus.model.schema import Column
 from isolitmus.specs.binding import bound, parameters
 from isolitmus.specs.confs import CONFS, OVERWRITE_MODE
+from isolitmus.specs.placeholders import marked
 from isolitmus.specs.raw_file import RAW_KEYS, RawReader
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_definitions import is_definition
@@ -41,6 +47,7 @@ MODES = ("append", "overwrite")
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "replaceWhere": (),
     "dataChange": ("true", "false"),
+    "mergeSchema": ("true", "false"),
     "partitionOverwriteMode": ("static", "dynamic"),
 }
 """The writer's options, with the values that they take (none: any)."""
@@ -62,7 +69,7 @@ EXAMPLES: Mapping[Type, Value] = {
 class TransactionReader(RawReader):
     """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
 
-    wider: Mapping[str, Schema]
+    wider: dict[str, Schema]
 
     def read_transactions(
         self, document: Table, schemas: Mapping[str, Schema]
@@ -74,6 +81,9 @@ class TransactionReader(RawReader):
         texts = (value.get("sql") if isinstance(value, dict) else value for value in given)
         self.wider = self.grown(texts, schemas)
         for name, value in self.get(document, "", "transactions", dict).items():
+            if isinstance(value, dict) and "write" in value:
+                self.widen(value, f"transactions.{name}", schemas)
+        for name, value in self.get(document, "", "transactions", dict).items():
             where = f"transactions.{name}"
             if not NAME.fullmatch(name):
                 self.refuse(f"transaction '{name}': a name is letters, digits and _", where)
@@ -84,6 +94,13 @@ class TransactionReader(RawReader):
                 statements[name] = self.sql(text, name, where, schemas, {})
         if not statements:
             self.refuse("[transactions] is empty")
+        cached = {a.table for c in clients.values() for a in c.before if isinstance(a, CacheTable)}
+        for name, statement in statements.items():
+            if isinstance(statement, Replace) and statement.target in cached:
+                self.refuse(
+                    f"transactions.{name} replaces a table that is cached: what becomes of the"
+                    " cache is not modelled"
+                )
         return statements, {name: c for name, c in clients.items() if c != Client()}
 
     def transaction(
@@ -97,6 +114,13 @@ class TransactionReader(RawReader):
             client = replace(
                 self.client(table, where, schemas), write=self.write(table, where, schemas)
             )
+            if client.write is not None and client.write.merges:
+                return self.merged(client, name, where, schemas), client
+            if self.wider:
+                self.refuse(
+                    f"{where} writes beside a statement that adds columns, which is modelled for"
+                    ' options = { mergeSchema = "true" } only'
+                )
             return self.written(client, name, where, schemas), client
         self.keys(table, where, ("sql", "write", *CLIENT))
         client = self.client(table, where, schemas)
@@ -134,9 +158,10 @@ class TransactionReader(RawReader):
         if not self.wider:
             return None
         read = read_statement(text, {**schemas, **self.wider}, label)
-        if isinstance(read, st.Read | Raw):
+        if isinstance(read, st.Read | Raw | Replace):
             raise LitmusError(
-                f"{label}: a query of columns that a transaction adds is not modelled"
+                f"{label}: a query of columns that a transaction adds is not modelled, nor is a"
+                " replaced table with them"
             )
         return Late(text, read.target)
 
@@ -258,6 +283,67 @@ class TransactionReader(RawReader):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
         change = write.options.get("dataChange", "true").lower() == "true"
         return replace(query, data_change=change)
+
+    def widen(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> None:
+        """Take note of the columns that a DataFrame write adds."""
+        write = self.write(table, where, schemas)
+        if not write.merges:
+            return
+        if write.mode != "append" or write.options.get("dataChange", "true").lower() == "false":
+            self.refuse(f"{where}: mergeSchema is modelled for appends that change data")
+        if "let" in table:
+            self.refuse(f"{where}: mergeSchema with a let is not modelled")
+        known = self.wider.get(write.table, schemas[write.table])
+        columns = list(known.columns)
+        for column in self.more(write, where, schemas):
+            index = known.index(column.name)
+            if index is None:
+                columns.append(column)
+            elif columns[index].type != column.type:
+                self.refuse(
+                    f"{where} adds the column {column.name} as {column.type}, and another"
+                    f" transaction as {columns[index].type}; one type is wanted"
+                )
+        if len(columns) > len(schemas[write.table].columns):
+            self.wider[write.table] = replace(known, columns=tuple(columns))
+
+    def more(self, write: Write, where: str, schemas: Mapping[str, Schema]) -> tuple[Column, ...]:
+        """The columns of a query besides those that the table is declared with."""
+        label = f"{self.place(where)}, query"
+        read = read_statement(write.query, schemas, label)
+        tree = sqlglot.parse_one(marked(write.query), read="databricks")
+        stars = (isinstance(e, exp.Star) for s in tree.find_all(exp.Select) for e in s.expressions)
+        if not isinstance(read, st.Read) or not isinstance(tree, exp.Query) or any(stars):
+            self.refuse(f"{where}.query is '{write.query}'; with mergeSchema it names its columns")
+        declared = schemas[write.table]
+        items = items_of(read.query[0])
+        if len(items) < len(declared.columns):
+            self.refuse(
+                f"{where}.query gives {len(items)} columns; with mergeSchema the"
+                f" {len(declared.columns)} of {write.table} come first"
+            )
+        items = items[len(declared.columns) :]
+        names = tree.named_selects[len(declared.columns) :]
+        for name, item in zip(names, items, strict=True):
+            taken = declared.index(name) is not None
+            if taken or not NAME.fullmatch(name) or item == Const(None, "INT"):
+                self.refuse(f"{where}.query: '{item}' is no new column; write VALUE AS NAME")
+        if len({name.lower() for name in names}) < len(names):
+            self.refuse(f"{where}.query adds a column twice")
+        return tuple(Column(n, item.type) for n, item in zip(names, items, strict=True))
+
+    def merged(
+        self, client: Client, name: str, where: str, schemas: Mapping[str, Schema]
+    ) -> st.Statement:
+        """The INSERT that does what a DataFrame write with mergeSchema does."""
+        write = client.write
+        assert write is not None
+        more = self.more(write, where, schemas)
+        schema = schemas[write.table]
+        wider = replace(schema, columns=(*schema.columns, *more))
+        query = self.written(client, name, where, {**schemas, write.table: wider})
+        assert isinstance(query, st.Insert)
+        return replace(query, grows=more)
 
     def with_confs(
         self,

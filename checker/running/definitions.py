@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from isolitmus.model.header import Metadata
     from isolitmus.model.schema import Column
 
-__all__ = ["current", "define", "item", "rebased", "reread", "restore", "with_definitions"]
+__all__ = [
+    "current",
+    "define",
+    "described",
+    "item",
+    "rebased",
+    "reread",
+    "restore",
+    "with_definitions",
+]
 
 NAMES: Mapping[type[df.Change], str] = {
     df.SetProperties: "SET TBLPROPERTIES",
@@ -98,7 +107,7 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         effect = replace(
             effect, reads=(read,), footprint=replace(footprint, predicates=((),), files=files)
         )
-    before, after = _described(header.metadata), _described(metadata)
+    before, after = described(header.metadata), described(metadata)
     if before != after:
         name = item(schema.name)
         effect = replace(effect, writes=(RowWrite(name, name, before, after),))
@@ -146,14 +155,20 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
         header=snapshot.header(name),
     )
     effect = Effect((read,), writes, adds, removes, footprint, "RESTORE")
-    before, after = map(_described, (snapshot.header(name).metadata, header.metadata))
+    before, after = map(described, (snapshot.header(name).metadata, header.metadata))
     if before == after:
         return effect
     return replace(effect, writes=(*writes, RowWrite(item(name), item(name), before, after)))
 
 
-def _described(metadata: Metadata) -> tuple[str, ...]:
-    """The definition as a row: its columns and constraints."""
+def described(metadata: Metadata) -> tuple[str, ...]:
+    """The definition as a row: its columns and constraints.
+
+    >>> from isolitmus.model.header import Metadata
+    >>> from isolitmus.model.schema import Column
+    >>> described(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
+    ('id INT', 'CHECK (id < 9)')
+    """
     columns = (f"{c.name} {c.type}" for c in metadata.columns)
     checks = (f"CHECK ({text})" for _, text in _constraints(metadata.configuration))
     return (*columns, *checks)

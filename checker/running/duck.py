@@ -7,6 +7,8 @@ refused the statement already (architecture.md 6).
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -48,7 +50,10 @@ class DuckExecutor:
         self._litmus = litmus
         tables = litmus.tables
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
-        widens = any(isinstance(change, df.AddColumns) for change in changes)
+        statements = litmus.transactions.values()
+        widens = any(isinstance(change, df.AddColumns) for change in changes) or any(
+            isinstance(s, st.Insert) and s.grows for s in statements
+        )
         lets = (query for client in litmus.clients.values() for query in client.let.values())
         kept = {
             (select.table, select.version)
@@ -116,6 +121,8 @@ class DuckExecutor:
                 return {**checks, (target, name): sql}
             case df.Definition(target=target, change=df.DropConstraint(name=name)):
                 return {at: sql for at, sql in checks.items() if at != (target, name)}
+            case df.Replace(target=target):
+                return {at: sql for at, sql in checks.items() if at[0] != target}
             case df.Restore(target=target, version=version):
                 others = {at: sql for at, sql in checks.items() if at[0] != target}
                 then = self._checks[version]
@@ -167,13 +174,22 @@ def _translate(
     if isinstance(statement, df.Restore):
         table, earlier = statement.target, _after(statement.target, statement.version)
         return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
+    if isinstance(statement, df.Replace):
+        return _replacement(statement, schemas)
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
     tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert) and not widens:
-        return _insert(statement, tree, schemas[statement.target])
+    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+        schema = schemas[statement.target]
+        if statement.grows is not None:
+            wider = replace(schema, columns=(*schema.columns, *statement.grows))
+            into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
+            comes = [f'{into} "{c.name}" {c.type}' for c in statement.grows]
+            return [*comes, *_insert(statement, tree, wider)]
+        if not widens:
+            return _insert(statement, tree, schema)
     return [_sql(tree)]
 
 
@@ -184,6 +200,21 @@ def _definition(statement: df.Definition) -> list[str]:
             table = f'"{statement.target}"'
             return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
     return []
+
+
+def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[str]:
+    """A table made anew; its rows are collected first, since they may come from what goes."""
+    schema = schemas[statement.target]
+    columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
+    made = f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})'
+    if statement.query is None:
+        return [made]
+    query = _query(re.split(r"(?is)\bAS\b", statement.sql, maxsplit=1)[1], schemas)
+    return [
+        f"CREATE OR REPLACE TEMP TABLE replacement AS {query}",
+        made,
+        f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
+    ]
 
 
 def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:

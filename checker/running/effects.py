@@ -12,14 +12,16 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
+from isolitmus.checker.running.growing import grown
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
+from isolitmus.checker.running.replacing import replaced
 from isolitmus.checker.running.skipping import command_filters
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.definition import Definition, Late, Restore
+from isolitmus.model.definition import Definition, Late, Replace, Restore
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.raw import Raw
@@ -62,6 +64,10 @@ def effect(
     try:
         if isinstance(statement, Restore):
             return restore(snapshot, schemas, statement)
+        if isinstance(statement, Replace):
+            return replaced(snapshot, schemas, statement)
+        if isinstance(statement, st.Insert) and statement.grows is not None:
+            return grown(snapshot, schemas, statement, _insert)
         if altered is schemas and not isinstance(statement, Late):
             return _effect(snapshot, statement)
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
@@ -89,7 +95,7 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
             return raw_effect(snapshot, statement)
         case Definition():
             return define(snapshot, statement)
-        case Late() | Restore():
+        case Late() | Restore() | Replace():
             raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 

@@ -41,6 +41,7 @@ KINDS = {
     "Read": "reader",
     "Definition": "alter",
     "Restore": "restore",
+    "Replace": "replace",
     "Late": "late",
     "Raw": "raw",
 }

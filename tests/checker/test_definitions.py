@@ -23,24 +23,37 @@ STATEMENTS = [
     "COMMENT ON TABLE t IS 'mine'",
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
+APPEND = '{ write = "append", query = "SELECT 70 AS id, 0 AS part%s", options = { mergeSchema = "true" } }'
+REPLACE = "CREATE OR REPLACE TABLE t %sUSING delta %s"
 NAMES = "abc"
 
 
 @st.composite
 def drawn(draw):
-    chosen = [draw(st.sampled_from(STATEMENTS)) for _ in NAMES]
+    partitions = "PARTITIONED BY (part)" if draw(st.booleans()) else ""
+    statements = [
+        *STATEMENTS,
+        APPEND % "",
+        APPEND % ", 7 AS x",
+        REPLACE % ("(id INT, part INT) ", partitions),
+        REPLACE % ("", f"{partitions} AS SELECT id + 50 AS id, part FROM t WHERE part = 1"),
+    ]
+    chosen = [draw(st.sampled_from(statements)) for _ in NAMES]
     steps = draw(st.permutations([name for name in NAMES for _ in range(2)]))
     words, begun = [], set()
     for name in steps:
         words.append(f"{name}.{'commit' if name in begun else 'start'}")
         begun.add(name)
-    lines = [f'{name} = "{sql}"' for name, sql in zip(NAMES, chosen, strict=True)]
+    lines = [
+        f"{name} = {sql}" if sql.startswith("{") else f'{name} = "{sql}"'
+        for name, sql in zip(NAMES, chosen, strict=True)
+    ]
     text = f"""
 title = "Drawn"
 schedule = "{" ".join(words)}"
 [table]
 columns = "id INT, part INT"
-{'partitioned_by = ["part"]' if draw(st.booleans()) else ""}
+{'partitioned_by = ["part"]' if partitions else ""}
 init = ["INSERT INTO t VALUES (1, 0), (2, 1)", "INSERT INTO t VALUES (5, 0)"]
 [transactions]
 """

@@ -246,3 +246,41 @@ def test_what_reads_is_carried_out_and_explained(text, under):
     if str(judged.levels["log-serializable"]) == "allowed":
         order = sorted((t.version, n) for n, t in judged.run.transactions.items() if t.version)
         assert " ".join(name for _, name in order) in judged.serial.orders
+
+
+GROWS = 'options = { mergeSchema = "true" }'
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (f'write = "overwrite", query = "SELECT 1, 0, 2, 3 AS y", {GROWS}', "mergeSchema is modelled for appends"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y", let = {{ n = "SELECT 1" }}, {GROWS}', "mergeSchema with a let is not modelled"),
+        ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "yes" }', "options.mergeSchema is 'yes'; known: true, false"),
+        ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled for appends that change data"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3", {GROWS}', "'3' is no new column; write VALUE AS NAME"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3 AS X", {GROWS}', "'3' is no new column"),
+        (f'write = "append", query = "SELECT 1, 0, 2, NULL AS y", {GROWS}', "'NULL' is no new column"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y, 4 AS Y", {GROWS}', "adds a column twice"),
+        (f'write = "append", query = "SELECT * FROM t", {GROWS}', "with mergeSchema it names its columns"),
+        (f'write = "append", query = "SELECT 1, 0", {GROWS}', "query gives 2 columns; with mergeSchema the 3 of t come first"),
+        (f"write = \"append\", query = \"SELECT 1, 0, 2, 'a' AS z\", {GROWS}", "adds the column z as STRING, and another transaction as INT"),
+        ('write = "append", query = "SELECT 1, 0, 2"', "writes beside a statement that adds columns"),
+    ],
+)  # fmt: skip
+def test_columns_that_a_write_brings(write, message):
+    with pytest.raises(IsolitmusError) as refused:
+        built("a b", a=f"{{ {write} }}", b='"ALTER TABLE t ADD COLUMNS (z INT)"')
+    assert message in str(refused.value)
+
+
+def test_a_write_gives_columns_by_name_and_null_where_it_gives_none():
+    test = built(
+        "b a c",
+        a=f'{{ write = "append", query = "SELECT 2 AS id, 0 AS part, 6 AS x, 7 AS y", {GROWS} }}',
+        b='"ALTER TABLE t ADD COLUMNS (z INT)"',
+        c='"UPDATE t SET z = y + 1 WHERE part = 0"',
+    )
+    done = run(test, protocol(SERIALIZABLE))
+    assert done.run.tables == {"t": ((1, 0, 5, None, None), (2, 0, 6, 8, 7))}
+    assert done.serial.orders == ("b a c",)

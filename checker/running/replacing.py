@@ -1,0 +1,71 @@
+"""What REPLACE TABLE does: another table, with another identity, comes where one was.
+
+It reads all of the old one, and what its query reads, removes every file, and writes a metadata of its
+own: the columns as declared, no constraint, no isolation level, of Delta's properties only those that
+outlive it (CreateDeltaTableCommand.scala 308-324, 492-521 and 822-838; OptimisticTransaction.scala,
+updateMetadataForNewTableInReplace).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.definitions import described, item
+from isolitmus.checker.running.removing import removal
+from isolitmus.checker.running.snapshot import Result
+from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.footprint import Marks
+from isolitmus.model.header import Metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.model.definition import Replace
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.table import TableRow
+
+__all__ = ["replaced"]
+
+OUTLIVES = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
+"""The properties that the new table has from the old one (QOL_TABLE_FEATURES_AND_PROPERTIES)."""
+NOTHING = Result((), (), ())
+
+
+def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace) -> Effect:
+    """The effect of a REPLACE on a snapshot."""
+    header = snapshot.header(statement.target)
+    kept = {k: v for k, v in header.metadata.configuration.items() if k in OUTLIVES}
+    metadata = Metadata(
+        declared[statement.target].columns,
+        header.metadata.partitioned_by,
+        kept,
+        snapshot.writer,
+        levelled=False,
+    )
+    schema = replace(declared[statement.target], properties=kept)
+    query = statement.query
+    result = NOTHING if query is None else snapshot.query(query, schema.name)
+    branches: list[tuple[TableRow, ...]] = []
+    for rows in result.branches:
+        branches.append(snapshot.inserted(schema, rows, sum(map(len, branches))))
+    gone = removal(snapshot, schema, None)
+    adds = snapshot.written(schema, branches)
+    footprint = replace(
+        snapshot.footprint(schema, (gone.filters, *result.scans), adds, gone.removes),
+        marks=Marks(metadata, domains=header.domains, default_level=True),
+        header=header,
+    )
+    writes = (
+        *(RowWrite(schema.name, row.id, row.values, None) for row in gone.read.matched),
+        *(RowWrite(schema.name, row.id, None, row.values) for rows in branches for row in rows),
+    )
+    before, after = described(header.metadata), described(metadata)
+    if before != after:
+        name = item(schema.name)
+        writes = (*writes, RowWrite(name, name, before, after))
+    operation = "REPLACE TABLE" if query is None else "REPLACE TABLE AS SELECT"
+    operation = f"CREATE OR {operation}" if statement.create else operation
+    reads = (gone.read, *result.reads)
+    return Effect(reads, writes, adds, footprint.removes, footprint, operation)

@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -324,7 +325,7 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
         return counts(done), smallest, done.failed, done.failure
 
     whole = all_of(sweep(small, 2))
-    monkeypatch.setattr("isolitmus.checker.sweep.FEW", 10)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweep"), "FEW", 10)
     assert all_of(sweep(small, 2, cores=2)) == whole
     monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST_STATES", 5)
     assert all_of(sweep(small, 2)) == whole
@@ -356,7 +357,7 @@ statements = ["UPDATE t SET id = 2147483647 WHERE part = 0", "UPDATE t SET id = 
 
 
 def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small, monkeypatch):
-    monkeypatch.setattr("isolitmus.checker.sweep.SAMPLE", 0.2)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweep"), "SAMPLE", 0.2)
     with pytest.raises(IsolitmusError) as error:
         sweep(small, 5, limit=100_000, cores=2)
     assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores they take about " in str(error.value)  # fmt: skip

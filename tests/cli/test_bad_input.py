@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -505,7 +506,7 @@ def test_scope_files(refusal, old, new, message):
 
 
 def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
-    monkeypatch.setattr("isolitmus.checker.sweep.SAMPLE", 0.1)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweep"), "SAMPLE", 0.1)
     Path("lines.toml").write_text(changed(SCOPE, ', "DELETE FROM t WHERE id = 1"', ',\n"DELETE FROM t",\n"DELETE FROM u"'))  # fmt: skip
     assert refusal("sweep", "lines.toml").startswith(
         "lines.toml:9, in statements:1:13: no table 'u'"

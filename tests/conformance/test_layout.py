@@ -39,20 +39,48 @@ UNPARTITIONED = [
 ]
 
 
+UPSERT = f"WHEN MATCHED THEN UPDATE SET id = 10 {INSERT}"
+# With deletion vectors: of a file that is added again, how many rows are gone.
+MARKED = [
+    ("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (4, 1)", 0, ["1 2 3", "4"]),
+    ("DELETE FROM t WHERE id = 2", 1, ["1 gone"]),
+    ("UPDATE t SET part = 1 WHERE id = 3", 1, ["2 gone", "3"]),
+    (
+        merge("8, 0", "9, 1", f"{UPSERT} WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"),
+        2,
+        ["10 8", "9"],
+    ),
+    ("DELETE FROM t WHERE id = 8", 1, ["1 gone"]),
+    ("INSERT INTO t REPLACE WHERE id = 4 VALUES (4, 1)", 1, ["4"]),
+    ("REORG TABLE t APPLY (PURGE)", 1, ["10"]),
+    ("UPDATE t SET id = id + 1 WHERE part = 1", 2, ["10 5"]),
+    ("DELETE FROM t WHERE id = 10", 2, ["1 gone"]),
+    ("OPTIMIZE t ZORDER BY (id)", 1, ["5"]),
+]
+
+
 @pytest.mark.parametrize(
-    ("partitioned", "statements"), [(True, PARTITIONED), (False, UNPARTITIONED)]
+    ("partitioned", "vectors", "statements"),
+    [(True, "false", PARTITIONED), (False, "false", UNPARTITIONED), (True, "true", MARKED)],
 )
-def test_files(session, make, partitioned, statements):
-    litmus = make("r", partitioned=partitioned, r="SELECT 1")
+def test_files(session, make, partitioned, vectors, statements):
+    properties = {"delta.enableDeletionVectors": vectors}
+    litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
     with made(litmus, "Serializable", session) as tables:
         seen = []
         for sql, _, _ in statements:
             before = latest(tables.paths["t"])
             tables.client("t").sql(sql).collect()
             (commit,) = read_commits(tables.paths["t"], since=before)
-            added = [ids(tables.paths["t"] / file["path"]) for file in commit.adds]
+            added = [rows(tables.paths["t"], file) for file in commit.adds]
             seen.append((sql, len(commit.removes), sorted(added)))
     assert seen == statements
+
+
+def rows(table, file):
+    if file.get("deletionVector"):
+        return f"{file['deletionVector']['cardinality']} gone"
+    return ids(table / file["path"])
 
 
 def ids(path):

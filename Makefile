@@ -18,7 +18,7 @@ demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
 test: preflight lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 3 --dist loadgroup
 
 quick: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'

@@ -31,6 +31,7 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items):
     """The tests of Spark first, and in one group: one JVM at a time, while others are judged without."""
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)

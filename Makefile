@@ -18,7 +18,8 @@ demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
 test: preflight lint
-	$(BIN)/pytest --numprocesses 3 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2 -m 'not spark'
+	$(BIN)/pytest -m spark
 
 quick: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'

@@ -1,8 +1,7 @@
 """What every test has in common: how hard Hypothesis tries (HYPOTHESIS_PROFILE), and the command line.
 
 Tests that start a JVM are marked ``spark``, long ones ``slow``; `pytest -m "not spark"` runs on a
-machine without Java. The default profile is deterministic: what passed passes again. With several
-processes (``pytest --numprocesses 3 --dist loadgroup``) one has all tests of Spark, from the start on.
+machine without Java. The default profile is deterministic: what passed passes again.
 """
 
 import os
@@ -29,15 +28,6 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
-def pytest_collection_modifyitems(items):
-    """The tests of Spark first, and in one group: one JVM at a time, while others are judged without."""
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture

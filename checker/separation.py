@@ -238,14 +238,14 @@ def separate_unbounded(
     """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
     forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
 
-    ``transactions``: at most so many of them, but any statements on any tables. ``every_version_read``:
+    ``transactions``: at most so many of them, but any statements on a table, whichever. ``every_version_read``:
     only histories in which of every version somebody reads the whole table; these are not searched.
     ``seconds``: for each lemma, and for the search. The rest: as for ``separate``.
 
     >>> from isolitmus.specs import spec
     >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
     >>> answer.found, answer.proved, answer.bound
-    (False, True, 'any number of transactions, statements and tables')
+    (False, True, 'any number of transactions and statements on one table')
     """
     from isolitmus.checker.proving.arguments import Question
     from isolitmus.checker.proving.proof import SECONDS, prove
@@ -267,13 +267,13 @@ def separate_unbounded(
     question = Question(a, b, most, every_version_read)
     proof = prove(question, seconds=SECONDS if seconds is None else seconds)
     if proof.holds or every_version_read:
-        number = "any number of transactions, statements and tables"
+        number = "any number of transactions and statements on one table"
         return Separation(
             a.name,
             b.name,
             TABLE,
             found=False if proof.holds else None,
-            bound=number if most is None else f"up to {_count(most)}, any statements and tables",
+            bound=number if most is None else f"up to {_count(most)}, any statements on one table",
             examined=0,
             seconds=proof.seconds,
             by="symbolic",

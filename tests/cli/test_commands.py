@@ -36,7 +36,7 @@ def test_a_proof_exits_0_and_says_what_it_took(call):
     answer = json.loads(out)
     assert (status, err) == (0, "")
     assert (answer["found"], answer["proved"], answer["examined"]) == (False, True, None)
-    assert answer["bound"] == "any number of transactions, statements and tables"
+    assert answer["bound"] == "any number of transactions and statements on one table"
     assert [lemma["outcome"] for lemma in answer["lemmas"]] == ["holds"] * 4
     assert "all its reads are tracked" in " ".join(answer["assumptions"])
 

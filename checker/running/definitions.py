@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 __all__ = [
     "current",
     "define",
-    "described",
     "item",
     "rebased",
+    "redefined",
     "reread",
     "restore",
     "with_definitions",
@@ -77,11 +77,6 @@ def _schema(declared: Schema, header: Header) -> Schema:
     )
 
 
-def item(table: str) -> str:
-    """What the item is called that stands for the definition of a table."""
-    return f"the definition of {table}"
-
-
 def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file."""
     schema = snapshot.schemas[statement.target]
@@ -107,11 +102,7 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         effect = replace(
             effect, reads=(read,), footprint=replace(footprint, predicates=((),), files=files)
         )
-    before, after = described(header.metadata), described(metadata)
-    if before != after:
-        name = item(schema.name)
-        effect = replace(effect, writes=(RowWrite(name, name, before, after),))
-    return effect
+    return replace(effect, writes=redefined(schema.name, header.metadata, metadata))
 
 
 def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
@@ -154,11 +145,19 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
         marks=Marks(header.metadata, features, large=True),
         header=snapshot.header(name),
     )
-    effect = Effect((read,), writes, adds, removes, footprint, "RESTORE")
-    before, after = map(described, (snapshot.header(name).metadata, header.metadata))
-    if before == after:
-        return effect
-    return replace(effect, writes=(*writes, RowWrite(item(name), item(name), before, after)))
+    writes += redefined(name, snapshot.header(name).metadata, header.metadata)
+    return Effect((read,), writes, adds, removes, footprint, "RESTORE")
+
+
+def redefined(table: str, before: Metadata, after: Metadata) -> tuple[RowWrite, ...]:
+    """The write of the item that stands for the definition of a table, if that changes."""
+    old, new, name = described(before), described(after), item(table)
+    return () if old == new else (RowWrite(name, name, old, new),)
+
+
+def item(table: str) -> str:
+    """What the item is called that stands for the definition of a table."""
+    return f"the definition of {table}"
 
 
 def described(metadata: Metadata) -> tuple[str, ...]:

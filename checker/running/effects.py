@@ -8,7 +8,6 @@ partition. A statement's effect depends on nothing but the snapshot and the name
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
@@ -17,7 +16,7 @@ from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.replacing import replaced
-from isolitmus.checker.running.skipping import command_filters
+from isolitmus.checker.running.skipping import command_filters, in_partitions
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Database
     from isolitmus.model.schema import Schema
-    from isolitmus.model.values import Row, Rows, Value
+    from isolitmus.model.values import Row, Rows
 
 __all__ = ["effect"]
 
@@ -111,21 +110,20 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     """
     schema = snapshot.schemas[statement.target]
     result = snapshot.query(statement.query, statement.target)
-    branches: list[tuple[TableRow, ...]] = []
-    for rows in result.branches:
-        branches.append(snapshot.inserted(schema, rows, sum(map(len, branches))))
+    branches = snapshot.inserted(schema, result.branches)
     new = [row for branch in branches for row in branch]
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
     removes: tuple[File, ...] = ()
     if statement.overwrite:
         dynamic = statement.dynamic and bool(schema.partition_indexes)
-        where = _in_partitions(schema, adds) if dynamic else statement.where
+        where = (
+            in_partitions(schema, (file.partition for file in adds)) if dynamic else statement.where
+        )
         gone = removal(snapshot, schema, where)
         if not dynamic and not all(gone.read.matches(row.values) for row in new):
             raise ex.EvaluationError("DeltaInvariantViolationException", f"not {where}")
-        dead = (RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
-        reads, writes = (gone.read, *reads), (*dead, *writes)
+        reads, writes = (gone.read, *reads), (*gone.writes, *writes)
         adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))
         removes = gone.removes
         # the partitions that are replaced are found without recording a file as read
@@ -138,34 +136,12 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     return Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
 
 
-def _in_partitions(schema: Schema, adds: tuple[File, ...]) -> ex.Expr:
-    """That a row is in a partition of these files; NULL equals NULL."""
-
-    def equals(index: int, value: Value) -> ex.Expr:
-        column = schema.columns[index]
-        ref = ex.ColumnRef(0, index, column.name, column.type)
-        return (
-            ex.IsNull(ref) if value is None else ex.Compare("=", ref, ex.Const(value, column.type))
-        )
-
-    partitions = dict.fromkeys(file.partition for file in adds)
-    return (
-        reduce(
-            ex.Or,
-            (reduce(ex.And, map(equals, schema.partition_indexes, p)) for p in partitions),
-        )
-        if partitions
-        else ex.Const(False, "BOOLEAN")
-    )
-
-
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
     adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
     footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
-    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
-    return Effect((gone.read,), writes, adds, footprint.removes, footprint, "DELETE")
+    return Effect((gone.read,), gone.writes, adds, footprint.removes, footprint, "DELETE")
 
 
 def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
@@ -200,8 +176,7 @@ def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
     gone = removal(snapshot, schema, None)
     footprint = snapshot.footprint(schema, [gone.filters], (), gone.removes)
     footprint = replace(footprint, changes_data=bool(gone.removes))
-    writes = tuple(RowWrite(schema.name, r.id, r.values, None) for r in gone.read.matched)
-    return Effect((gone.read,), writes, (), footprint.removes, footprint, "TRUNCATE")
+    return Effect((gone.read,), gone.writes, (), footprint.removes, footprint, "TRUNCATE")
 
 
 def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.definitions import described, item, rebased
+from isolitmus.checker.running.definitions import rebased, redefined
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.execution import RowWrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,6 +59,5 @@ def grown(
     header = snapshot.header(schema.name)
     metadata = replace(header.metadata, columns=wider.columns)
     footprint = replace(footprint, marks=replace(footprint.marks, metadata=metadata))
-    name = item(schema.name)
-    write = RowWrite(name, name, described(header.metadata), described(metadata))
-    return replace(done, writes=(*done.writes, write), footprint=footprint)
+    writes = (*done.writes, *redefined(schema.name, header.metadata, metadata))
+    return replace(done, writes=writes, footprint=footprint)

@@ -79,11 +79,12 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
         removes = tuple(f for f in touched if any(row.id in gone for row in f.rows))
         again = marked(removes, gone)
     targets = [row.values for file in live for row in file.rows]
-    inserts: list[tuple[TableRow, ...]] = []
-    for branch in source.branches:
-        new = [s for s in branch if not any(_true(statement.on, (t, s)) for t in targets)]
-        values_ = [v for v in (_not_matched(statement, s) for s in new) if v is not None]
-        inserts.append(snapshot.inserted(schema, values_, sum(map(len, inserts)), DELTA_CAST))
+    new = (
+        [s for s in branch if not any(_true(statement.on, (t, s)) for t in targets)]
+        for branch in source.branches
+    )
+    fresh = ([v for s in rows if (v := _not_matched(statement, s)) is not None] for rows in new)
+    inserts = snapshot.inserted(schema, fresh, DELTA_CAST)
     inserted = [row for branch in inserts for row in branch]
     writes += [RowWrite(schema.name, row.id, None, row.values) for row in inserted]
     # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning

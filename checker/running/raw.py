@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.skipping import Filters, merge_filters
+from isolitmus.checker.running.skipping import Filters, in_partitions, merge_filters
 from isolitmus.model import expression as ex
 from isolitmus.model import raw as rw
 from isolitmus.model.execution import Effect
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.running.snapshot import Snapshot
     from isolitmus.model.header import Metadata
     from isolitmus.model.schema import Schema
-    from isolitmus.model.values import Row, Value
 
 __all__ = ["file_of", "raw_effect"]
 
@@ -43,7 +41,7 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
             case rw.WholeTable():
                 predicates.append(())
             case rw.InPartitions(partitions):
-                predicates.append((_among(schema, partitions),))
+                predicates.append((in_partitions(schema, partitions),))
             case rw.Application():
                 pass
     live = snapshot.files(statement.target)
@@ -91,19 +89,6 @@ def file_of(schema: Schema, file: rw.RawFile) -> File:
         return Stats(*found) if None not in found else None
 
     return File(file.path, file.partition, (), tuple(map(stats, columns)))
-
-
-def _among(schema: Schema, partitions: tuple[Row, ...]) -> ex.Expr:
-    """That a row is in one of some partitions; NULL equals NULL."""
-
-    def equals(index: int, value: Value) -> ex.Expr:
-        column = schema.columns[index]
-        ref = ex.ColumnRef(0, index, column.name, column.type)
-        same = ex.Compare("=", ref, ex.Const(value, column.type))
-        return ex.IsNull(ref) if value is None else same
-
-    conditions = (reduce(ex.And, map(equals, schema.partition_indexes, p)) for p in partitions)
-    return reduce(ex.Or, conditions)
 
 
 def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.running.skipping import command_filters
+from isolitmus.model.execution import RowWrite
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -29,6 +30,12 @@ class Removal(NamedTuple):
     removes: tuple[File, ...]
     marked: tuple[File, ...]
     kept: tuple[TableRow, ...]
+
+    @property
+    def writes(self) -> tuple[RowWrite, ...]:
+        """The rows that go."""
+        table = self.read.table
+        return tuple(RowWrite(table, row.id, row.values, None) for row in self.read.matched)
 
 
 def removal(snapshot: Snapshot, schema: Schema, where: ex.Expr | None) -> Removal:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.definitions import described, item
+from isolitmus.checker.running.definitions import redefined
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.snapshot import Result
 from isolitmus.model.execution import Effect, RowWrite
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.running.snapshot import Snapshot
     from isolitmus.model.definition import Replace
     from isolitmus.model.schema import Schema
-    from isolitmus.model.table import TableRow
 
 __all__ = ["replaced"]
 
@@ -47,9 +46,7 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     schema = replace(declared[statement.target], properties=kept)
     query = statement.query
     result = NOTHING if query is None else snapshot.query(query, schema.name)
-    branches: list[tuple[TableRow, ...]] = []
-    for rows in result.branches:
-        branches.append(snapshot.inserted(schema, rows, sum(map(len, branches))))
+    branches = snapshot.inserted(schema, result.branches)
     gone = removal(snapshot, schema, None)
     adds = snapshot.written(schema, branches)
     footprint = replace(
@@ -58,13 +55,10 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
         header=header,
     )
     writes = (
-        *(RowWrite(schema.name, row.id, row.values, None) for row in gone.read.matched),
+        *gone.writes,
         *(RowWrite(schema.name, row.id, None, row.values) for rows in branches for row in rows),
+        *redefined(schema.name, header.metadata, metadata),
     )
-    before, after = described(header.metadata), described(metadata)
-    if before != after:
-        name = item(schema.name)
-        writes = (*writes, RowWrite(name, name, before, after))
     operation = "REPLACE TABLE" if query is None else "REPLACE TABLE AS SELECT"
     operation = f"CREATE OR {operation}" if statement.create else operation
     reads = (gone.read, *result.reads)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.table import File, Stats
     from isolitmus.model.values import Row, Value
 
-__all__ = ["Filters", "command_filters", "merge_filters", "query_filters"]
+__all__ = ["Filters", "command_filters", "in_partitions", "merge_filters", "query_filters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,22 @@ def merge_filters(schema: Schema, on: ex.Expr, matched_only: tuple[ex.Expr | Non
     if clauses and all(clauses):
         parts += (reduce(ex.Or, (reduce(ex.And, clause) for clause in clauses)),)
     return _split(schema, parts)
+
+
+def in_partitions(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
+    """That a row is in one of some partitions; NULL equals NULL."""
+
+    def equals(index: int, value: Value) -> ex.Expr:
+        column = schema.columns[index]
+        ref = ex.ColumnRef(0, index, column.name, column.type)
+        same = ex.Compare("=", ref, ex.Const(value, column.type))
+        return ex.IsNull(ref) if value is None else same
+
+    each = [
+        reduce(ex.And, map(equals, schema.partition_indexes, partition))
+        for partition in dict.fromkeys(partitions)
+    ]
+    return reduce(ex.Or, each) if each else ex.Const(False, "BOOLEAN")
 
 
 @lru_cache(maxsize=10_000)

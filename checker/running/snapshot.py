@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, reduce
+from itertools import count
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.skipping import query_filters
@@ -167,13 +168,17 @@ class Snapshot:
         return self.database[table].files
 
     def inserted(
-        self, schema: Schema, rows: Iterable[Row], start: int, error: str = SPARK_CAST
-    ) -> tuple[TableRow, ...]:
-        """Rows with fresh identities, numbered from ``start``, stored into the columns' types."""
-        return tuple(
-            TableRow(f"{self.writer}.{start + k}", self.writer, _stored(schema, row, error))
-            for k, row in enumerate(rows)
-        )
+        self, schema: Schema, branches: Iterable[Iterable[Row]], error: str = SPARK_CAST
+    ) -> list[tuple[TableRow, ...]]:
+        """The rows of each branch with fresh identities, stored into the columns' types."""
+        fresh = count()
+        return [
+            tuple(
+                TableRow(f"{self.writer}.{next(fresh)}", self.writer, _stored(schema, row, error))
+                for row in rows
+            )
+            for rows in branches
+        ]
 
     def written(self, schema: Schema, branches: Iterable[Iterable[TableRow]]) -> tuple[File, ...]:
         """The files of a write: for each branch one per partition, cut at ``rows_per_file``."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import execute, observe
 from isolitmus.checker.separation import separate
-from isolitmus.checker.sweep import sweep
+from isolitmus.checker.sweep import planned, tallied
 from isolitmus.model.combine import together, with_axioms
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
@@ -217,9 +217,10 @@ def _shares(spec: Spec, promised: Spec, name: str, tell: Tell) -> Iterator[Share
     for n in inside.transactions:
         tell(f"{inside.title}, {n} transactions")
         try:
-            counts = sweep(inside, n, protocols=[spec, promised], levels=[promised, spec]).protocols
+            work = planned(inside, n, protocols=[spec, promised], levels=[promised, spec])
         except IsolitmusError:  # more candidates than a look should take
             continue
+        counts = tallied(work).of
         yield Share(
             inside.name,
             n,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.counting.tally import Tallies, count, shards
+from isolitmus.checker.counting.tally import Tallies, Tally, count, shards
 from isolitmus.checker.counting.work import Work, counted, kernel
 from isolitmus.checker.running.execute import initial
 from isolitmus.checker.running.frames import BASIC, SETS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int], None]
 
-__all__ = ["LIMIT", "Counts", "Sweep", "finished", "planned", "sweep"]
+__all__ = ["LIMIT", "Sweep", "finished", "planned", "sweep", "tallied"]
 
 LIMIT = 20_000_000
 """The most candidates that are swept unless more are asked for."""
@@ -40,23 +40,10 @@ PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 LEVELS = ("log-serializable", "write-serializable")
 
 
-@dataclass(slots=True)
-class Counts:
-    """What one protocol admits: how many candidates, of them those that each level forbids (with the
-    first one), those that no serial order explains at some version, and those whose final table is
-    not what the order of the log gives.
-    """
-
-    admitted: int = 0
-    forbidden: dict[str, int] = field(default_factory=dict)
-    smallest: dict[str, Litmus] = field(default_factory=dict)
-    unexplained: int = 0
-    not_log_order: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The counts of a scope's candidates with so many transactions, by protocol.
+    """The counts of a scope's candidates with so many transactions, by protocol, and the ``smallest``
+    that a protocol admits and a level forbids, by both their names.
 
     ``failed`` candidates have a statement that fails at run time after commits that some protocol
     admits; none of these is admitted. ``failure`` is the first such statement.
@@ -65,7 +52,8 @@ class Sweep:
     scope: str
     transactions: int
     candidates: int
-    protocols: dict[str, Counts]
+    protocols: dict[str, Tally]
+    smallest: dict[tuple[str, str], Litmus]
     seconds: float
     failed: int = 0
     failure: Failure | None = None
@@ -82,7 +70,7 @@ class Sweep:
                     "levels": {
                         level: {
                             "forbidden": number,
-                            "smallest": counts.smallest[level].text if number else None,
+                            "smallest": self.smallest[name, level].text if number else None,
                         }
                         for level, number in counts.forbidden.items()
                     },
@@ -120,14 +108,20 @@ def sweep(
     """
     start = monotonic()
     work = planned(scope, n, protocols=protocols, levels=levels, limit=limit, cores=cores)
-    cut = shards(scope, n)
+    total = tallied(work, cores, progress)
+    return finished(work, total, monotonic() - start)
+
+
+def tallied(work: Work, cores: int = 1, progress: Progress | None = None) -> Tallies:
+    """What a sweep counts, without its first examples as litmus tests."""
+    cut = shards(work.scope, work.n)
     total = Tallies.none([p.name for p in work.protocols], [s.name for s in work.levels])
     processes = 1 if cut.candidates < FEW else min(cores, len(cut))
     for done, (_, tallies) in enumerate(counted(work, range(len(cut)), processes), 1):
         total.add(tallies)
         if progress is not None:
             progress(done * cut.each)
-    return finished(work, total, monotonic() - start)
+    return total
 
 
 def planned(
@@ -197,24 +191,17 @@ def _duration(seconds: float) -> str:
 def finished(work: Work, total: Tallies, seconds: float) -> Sweep:
     """A sweep with its counts, the first of what each level forbids as litmus tests, judged anew."""
     specs = {spec.name: spec for spec in (*work.protocols, *work.levels)}
-    counts = {
-        name: Counts(
-            tally.admitted,
-            tally.forbidden,
-            {
-                level: _litmus(work.scope, found, specs[name], specs[level])
-                for level, found in tally.first.items()
-            },
-            tally.unexplained,
-            tally.not_log_order,
-        )
+    smallest = {
+        (name, level): _litmus(work.scope, found, specs[name], specs[level])
         for name, tally in total.of.items()
+        for level, found in tally.first.items()
     }
     return Sweep(
         work.scope.title,
         work.n,
         count(work.scope, work.n),
-        counts,
+        total.of,
+        smallest,
         seconds,
         total.failed,
         total.failure,

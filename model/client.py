@@ -58,6 +58,11 @@ class Write:
         """Whether it adds the columns that the table lacks (``mergeSchema``)."""
         return self.options.get("mergeSchema", "false").lower() == "true"
 
+    @property
+    def data_change(self) -> bool:
+        """Whether it says that it changes data (``dataChange``)."""
+        return self.options.get("dataChange", "true").lower() == "true"
+
 
 @dataclass(frozen=True, slots=True)
 class Client:

@@ -38,6 +38,10 @@ class RowRead:
     matched: tuple[TableRow, ...]
     version: int | None = None
 
+    def sees(self, row: Row | None) -> bool:
+        """Whether there is a row and it matches."""
+        return row is not None and self.matches(row)
+
 
 @dataclass(frozen=True, slots=True)
 class RowWrite:

@@ -63,10 +63,7 @@ class RawReader(FileReader):
     def raw(self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]) -> rw.Raw:
         """The raw transaction; LitmusError for a key or a value that it cannot have."""
         self.keys(table, where, (*RAW_KEYS, *OTHER_KEYS))
-        default = "" if len(schemas) > 1 else next(iter(schemas))
-        target = self.get(table, where, "table", str, default)
-        if target not in schemas:
-            self.refuse(f"{where}.table names the table that it is on{near(target, schemas)}")
+        target = self.target(table, where, schemas)
         schema = schemas[target]
         operation = self.get(table, where, "operation", str, "Truncate")
         if operation not in rw.OPERATIONS:
@@ -94,6 +91,14 @@ class RawReader(FileReader):
                 f"{where}.large: commitLarge checks no reads and takes files and domains only"
             )
         return made
+
+    def target(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> str:
+        """The table that a transaction is on; it may be left out if there is one."""
+        default = "" if len(schemas) > 1 else next(iter(schemas))
+        target: str = self.get(table, where, "table", str, default)
+        if target not in schemas:
+            self.refuse(f"{where}.table names the table that is written{near(target, schemas)}")
+        return target
 
     def listed(self, table: Table, where: str, key: str) -> list[Any]:
         return cast("list[Any]", self.get(table, where, key, list, []))

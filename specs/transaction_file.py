@@ -77,13 +77,13 @@ class TransactionReader(RawReader):
         """The statements, and the clients of those that are written as a table."""
         statements: dict[str, st.Statement] = {}
         clients: dict[str, Client] = {}
-        given = self.get(document, "", "transactions", dict).values()
-        texts = (value.get("sql") if isinstance(value, dict) else value for value in given)
+        given = self.get(document, "", "transactions", dict)
+        texts = (v.get("sql") if isinstance(v, dict) else v for v in given.values())
         self.wider = self.grown(texts, schemas)
-        for name, value in self.get(document, "", "transactions", dict).items():
+        for name, value in given.items():
             if isinstance(value, dict) and "write" in value:
                 self.widen(value, f"transactions.{name}", schemas)
-        for name, value in self.get(document, "", "transactions", dict).items():
+        for name, value in given.items():
             where = f"transactions.{name}"
             if not NAME.fullmatch(name):
                 self.refuse(f"transaction '{name}': a name is letters, digits and _", where)
@@ -248,11 +248,7 @@ class TransactionReader(RawReader):
         mode = self.get(table, where, "write", str)
         if mode not in MODES:
             self.refuse(f"{where}.write is '{mode}'; known: {', '.join(MODES)}")
-        target = self.get(
-            table, where, "table", str, "" if len(schemas) > 1 else next(iter(schemas))
-        )
-        if target not in schemas:
-            self.refuse(f"{where}.table names the table that is written{near(target, schemas)}")
+        target = self.target(table, where, schemas)
         options = self.get(table, where, "options", dict, {})
         for key, value in options.items():
             if key not in OPTIONS:
@@ -281,15 +277,14 @@ class TransactionReader(RawReader):
         query = self.sql(into + write.query, name, f"{where}.query", schemas, client.let)
         if not isinstance(query, st.Insert):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
-        change = write.options.get("dataChange", "true").lower() == "true"
-        return replace(query, data_change=change)
+        return replace(query, data_change=write.data_change)
 
     def widen(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> None:
         """Take note of the columns that a DataFrame write adds."""
         write = self.write(table, where, schemas)
         if not write.merges:
             return
-        if write.mode != "append" or write.options.get("dataChange", "true").lower() == "false":
+        if write.mode != "append" or not write.data_change:
             self.refuse(f"{where}: mergeSchema is modelled for appends that change data")
         if "let" in table:
             self.refuse(f"{where}: mergeSchema with a let is not modelled")

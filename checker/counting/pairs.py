@@ -209,10 +209,8 @@ def _same(a: Done, b: Done) -> Hashable:
 
 def _changes(reader: Effect, writer: Effect) -> bool:
     """Whether a write changes the matches of a predicate that the other read."""
-    for read in reader.reads:
-        for write in writer.writes:
-            if write.table == read.table:
-                before = write.before is not None and read.matches(write.before)
-                if before != (write.after is not None and read.matches(write.after)):
-                    return True
-    return False
+    return any(
+        write.table == read.table and read.sees(write.before) != read.sees(write.after)
+        for read in reader.reads
+        for write in writer.writes
+    )

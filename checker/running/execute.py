@@ -161,8 +161,8 @@ class _Work:
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
         if event.conflict is not None and self.compacts_still(event):
-            again = replace(event, conflict=None, error_class=None)
-            again = replace(again, read_version=len(self.states) - 1)
+            newest = len(self.states) - 1
+            again = replace(event, conflict=None, error_class=None, read_version=newest)
             event = committed(again, self.events, len(self.states), self.protocol)
         self.events.append(event)
         if not event.aborted:

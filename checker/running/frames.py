@@ -296,8 +296,7 @@ class _Builder:
         for version in versions:
             if version.writer == j or version.table != read.table:
                 continue
-            matched = version.before is not None and read.matches(version.before)
-            matches = version.after is not None and read.matches(version.after)
+            matched, matches = read.sees(version.before), read.sees(version.after)
             if matched == matches:
                 continue
             writer = self.events[version.writer]

@@ -132,11 +132,11 @@ class _Builder:
         if seen.writer == len(self.events):
             self.add("wr", seen.writer, look.reader, why)
         self.add("in", k, look.reader, f"{reader.name} read {look.read.words}")
-        matched = _matches(look.read, seen)
+        matched = look.read.sees(seen.after)
         for version in look.versions:
             if version.writer in (look.reader, seen.writer):
                 continue
-            if matched or _matches(look.read, version):
+            if matched or look.read.sees(version.after):
                 self.add("rival", version.writer, k, f"{self.name(version)} {_did(version)}")
 
     def saw(self, look: _Look) -> str:
@@ -152,10 +152,6 @@ class _Builder:
     def name(self, version: RowVersion) -> str:
         at_start = version.writer == len(self.events)
         return INIT if at_start else self.events[version.writer].name
-
-
-def _matches(read: RowRead, version: RowVersion) -> bool:
-    return version.after is not None and read.matches(version.after)
 
 
 def _did(version: RowVersion) -> str:

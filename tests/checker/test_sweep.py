@@ -307,7 +307,7 @@ def test_the_smallest_is_the_first_that_enumeration_has(small):
         c for c in candidates(small, 3, admits)
         if c is not None and c.writers == 3 and not allows(c.frame)
     )  # fmt: skip
-    found = sweep(small, 3).protocols[asked.name].smallest[judged.name]
+    found = sweep(small, 3).smallest[asked.name, judged.name]
     assert [s.sql for s in found.transactions.values()] == [s.sql for s in first.litmus("", "", "").transactions.values()]  # fmt: skip
     assert found.schedule == first.litmus("", "", "").schedule
 
@@ -321,7 +321,7 @@ def test_two_processes_count_what_one_does(small):
 
 def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
     def all_of(done):
-        smallest = {p: {k: v.text for k, v in c.smallest.items()} for p, c in done.protocols.items()}  # fmt: skip
+        smallest = {key: litmus.text for key, litmus in done.smallest.items()}
         return counts(done), smallest, done.failed, done.failure
 
     whole = all_of(sweep(small, 2))

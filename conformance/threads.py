@@ -50,11 +50,16 @@ class Interruption:
 
 
 class Worker(Generic[T]):
-    """A callable in a thread of its own; once ``ended``, it has a value or an error."""
+    """A callable in a thread of its own; once ``ended``, it has a value or an error.
+
+    The end is an event and not only the thread's: a KeyboardInterrupt in ``Thread.join`` marks a
+    running thread as gone (CPython before 3.13, the handler in ``_wait_for_tstate_lock``).
+    """
 
     def __init__(self, name: str, body: Callable[[], T]) -> None:
         self._body = body
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._over = threading.Event()
         self._value: T | None = None
         self.error: BaseException | None = None
 
@@ -65,11 +70,12 @@ class Worker(Generic[T]):
     @property
     def ended(self) -> bool:
         """Whether the callable has returned or raised and its thread is gone."""
-        return self._thread.ident is not None and not self._thread.is_alive()
+        return self._over.is_set() and not self._thread.is_alive()
 
     def join(self, seconds: float) -> bool:
         """Wait for the end; False if it did not come in time."""
-        self._thread.join(seconds)
+        if self._over.wait(seconds):
+            self._thread.join(seconds)
         return self.ended
 
     def value(self) -> T:
@@ -83,6 +89,8 @@ class Worker(Generic[T]):
             self._value = self._body()
         except BaseException as error:  # noqa: BLE001 - handed over to who waits
             self.error = error
+        finally:
+            self._over.set()
 
 
 def interruptible(body: Callable[[Interruption], T]) -> T:

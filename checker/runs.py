@@ -101,7 +101,7 @@ class Judged:
         execution = retrace(self.litmus, self.run)
         for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
             for name, rows in theirs.items():
-                if not same_bag(ours[name].rows(), rows):
+                if name not in ours or not same_bag(ours[name].rows(), rows):
                     return None, f"table {name} at version {k} is not what its statements give"
         if len(execution.states) != len(self.run.versions):
             return None, "the run has versions that no statement wrote"
@@ -210,10 +210,13 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             f"{len(predicted.versions) - 1} versions predicted, {len(seen.versions) - 1} observed"
         )
     for k, (ours_, theirs_) in enumerate(zip(predicted.versions, seen.versions, strict=False)):
-        for table, rows in ours_.items():
-            found += _rows_differ(
-                f"table {table} at version {k}", rows, theirs_[table], "predicted", "observed"
+        for table in dict.fromkeys((*ours_, *theirs_)):
+            what, rows, seen_ = (
+                f"table {table} at version {k}",
+                ours_.get(table),
+                theirs_.get(table),
             )
+            found += _rows_differ(what, rows, seen_, "predicted", "observed")
     return tuple(found)
 
 
@@ -266,7 +269,7 @@ def _unmet(expect: Expectation, judged: Judged) -> list[str]:
             continue
         for table, rows in tables.items():
             what = f"table {table} at version {k}"
-            found += _rows_differ(what, rows, seen.versions[k][table], "expected", "got")
+            found += _rows_differ(what, rows, seen.versions[k].get(table), "expected", "got")
     if expect.serial is not None and set(expect.serial) != set(judged.serial.orders):
         found.append(
             f"serial orders: expected {_orders(expect.serial)}, got {_orders(judged.serial.orders)}"

@@ -81,9 +81,11 @@ class Tables:
         return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
 
     def create(self, level: str) -> None:
-        """Create the tables, empty, at this isolation level."""
+        """Create the tables that are to be there, empty, at this isolation level."""
         spark = self._session.spark
         for name, schema in self.schemas.items():
+            if not schema.exists:
+                continue
             if self._raw:
                 given = None if level == DEFAULT_LEVEL else level
                 raw.create(self._session, self.paths[name], schema, given)

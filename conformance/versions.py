@@ -24,7 +24,7 @@ class Chronicle:
     """The commits over all tables in the order in which they happened, from now on.
 
     Version 0 is now, version k the state after the k-th commit, to whichever table. ``base`` is the
-    engine's own number of version 0 for each table.
+    engine's own number of version 0 for each table, −1 for one that is not there.
     """
 
     def __init__(self, tables: Mapping[str, Path]) -> None:
@@ -67,15 +67,15 @@ class Chronicle:
     def rows(
         self, session: Session, without: Container[str] = ()
     ) -> tuple[Mapping[str, Rows], ...]:
-        """The rows of every table at every version; some have none that can be read."""
+        """The rows of every table at every version where it is there; some have none that can be read."""
         last = self._at(self.version)
         states = {
-            name: _rows_by_version(path, self.base[name], last[name], session)
+            name: _rows_by_version(path, max(self.base[name], 0), last[name], session)
             for name, path in self._tables.items()
-            if name not in without
+            if name not in without and last[name] >= 0
         }
         return tuple(
-            {name: states[name][at] for name, at in self._at(k).items() if name in states}
+            {n: states[n][at] for n, at in self._at(k).items() if n in states and at >= 0}
             for k in range(self.version + 1)
         )
 

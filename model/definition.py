@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,10 +16,13 @@ __all__ = [
     "AddColumns",
     "AddConstraint",
     "Change",
+    "Clone",
     "ClusterBy",
     "CommentColumn",
+    "Create",
     "Definition",
     "DropConstraint",
+    "How",
     "Late",
     "Replace",
     "Restore",
@@ -123,6 +126,37 @@ class Replace:
     target: str
     query: Query | None
     create: bool
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+How = Literal["create", "create if not exists", "create or replace", "replace"]
+"""In which way a statement makes a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """``CREATE TABLE [IF NOT EXISTS] target …``: a table with the columns that it is declared with;
+    empty, or with what ``query`` gives.
+    """
+
+    sql: str
+    target: str
+    query: Query | None
+    if_not_exists: bool
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """``CREATE TABLE target SHALLOW CLONE source``: a table with the files that another one has, as it
+    is or, with ``version``, as that init statement has left it.
+    """
+
+    sql: str
+    target: str
+    source: str
+    version: int | None
+    how: How
 
 
 @dataclass(frozen=True, slots=True)

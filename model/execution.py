@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Database", "Effect", "Event", "Execution", "RowRead", "RowWrite"]
 
 Database = Mapping[str, TableState]
-"""The tables by name."""
+"""The tables by name; one that nobody has made yet is not among them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,8 @@ def needed(configuration: Mapping[str, str]) -> frozenset[str]:
 class Metadata:
     """The metadata of a table (actions.scala, Metadata).
 
-    ``id`` is who made it: a table that is replaced gets another one. ``comments`` are those of
+    ``id`` is who made it: a table that is replaced gets another one; ``created`` stands for when that
+    was, of a clone for when its source was made. ``comments`` are those of
     columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
     has lost the isolation level that the protocol says, and is Serializable.
     """
@@ -123,6 +124,7 @@ class Metadata:
     description: str | None = None
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
     levelled: bool = True
+    created: str = ""
 
     @property
     def mapped(self) -> bool:
@@ -202,7 +204,7 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
     >>> metadata_clash(Metadata(), Metadata(description="mine"), frozenset())
     'changed the description'
     """
-    for what in ("id", "name", "description", "partitioned_by"):
+    for what in ("id", "name", "description", "partitioned_by", "created"):
         if getattr(read, what) != getattr(winner, what):
             return f"changed the {_WORDS.get(what, what)}"
     before, after = read.configuration, winner.configuration
@@ -219,7 +221,11 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
     return "changed the comment of a column" if read.comments != winner.comments else None
 
 
-_WORDS = {"id": "identity of the table", "partitioned_by": "partition columns"}
+_WORDS = {
+    "id": "identity of the table",
+    "partitioned_by": "partition columns",
+    "created": "time of its creation",
+}
 
 
 def _may_come(key: str, read: Metadata, winner: Metadata, features: frozenset[str]) -> bool:

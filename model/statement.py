@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.definition import Definition, Late, Replace, Restore
+from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
@@ -182,6 +182,8 @@ Statement = (
     | Definition
     | Restore
     | Replace
+    | Create
+    | Clone
     | Late
     | Raw
 )
@@ -195,9 +197,12 @@ def unseen(statement: Statement) -> tuple[Select, ...]:
             | Read(query=query)
             | Merge(source=query)
             | Replace(query=tuple(query))
+            | Create(query=tuple(query))
         ):
             return tuple(b for b in query if isinstance(b, Select) and not b.seen)
         case Restore(target=target, version=version):
             return (Select(target, (), None, grouped=False, version=version),)
+        case Clone(source=source, version=int(version)):
+            return (Select(source, (), None, grouped=False, version=version),)
         case _:
             return ()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.client import Client
+    from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
 
 __all__ = ["read_litmus"]
@@ -84,7 +85,7 @@ class _LitmusReader(TransactionReader, ExpectationReader):
             schedule = Schedule.parse(words, transactions, sessions)
         except LitmusError as error:
             self.refuse(str(error), "schedule")
-        self.steps(schedule, transactions, clients)
+        self.steps(schedule, transactions, clients, schemas)
         transactions = self.with_confs(transactions, clients, schedule)
         self.travels(inits[0], transactions, clients)
         self.caches(transactions, clients)
@@ -158,8 +159,10 @@ class _LitmusReader(TransactionReader, ExpectationReader):
         schedule: Schedule,
         transactions: Mapping[str, Statement],
         clients: Mapping[str, Client],
+        schemas: Mapping[str, Schema],
     ) -> None:
         """Refuse the steps that a transaction cannot take."""
+        unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
         for step in schedule.steps:
             name, statement = step.transaction, transactions[step.transaction]
             if step.action == "before" and not (name in clients and clients[name].asks):
@@ -169,6 +172,12 @@ class _LitmusReader(TransactionReader, ExpectationReader):
             if step.action.startswith("park-") and isinstance(statement, Read):
                 self.refuse(
                     f"schedule step '{step}': {name} only reads, and so has no commit to park at",
+                    "schedule",
+                )
+            if step.action == "park-init" and unmade is not None:
+                self.refuse(
+                    f"schedule step '{step}': whether {unmade} is there is settled before, when"
+                    f" {name} is analysed, which is not modelled; use {name}.start",
                     "schedule",
                 )
             if step.action == "park-init" and isinstance(statement, Optimize):

@@ -103,6 +103,8 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
         yield f"partitioned_by = {_list(map(_text, schema.partitioned_by))}"
     if schema.properties:
         yield f"properties     = {_texts(schema.properties)}"
+    if not schema.exists:
+        yield "exists         = false"
     if schema.rows_per_file is not None:
         yield f"rows_per_file  = {schema.rows_per_file}"
     if init:

@@ -34,6 +34,10 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     reader = FileReader(label, text)
     reader.keys(document, "", ("title", "source", "tags", "table", "tables", "scope"))
     schemas, inits = reader.tables(document)
+    unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
+    if unmade is not None:
+        where = "table" if "table" in document else f"tables.{unmade}"
+        reader.refuse(f"{where}.exists = false is for litmus tests: a scope's tables are there")
     title = reader.get(document, "", "title", str)
     inner = reader.get(document, "", "scope", dict)
     known = ("transactions", "statements", "readers", "protocols", "levels", "noops")

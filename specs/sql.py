@@ -18,7 +18,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
 from isolitmus.model.normal import columns
-from isolitmus.specs.sql_definitions import DefinitionReader, is_definition
+from isolitmus.specs.sql_definitions import is_definition
 from isolitmus.specs.sql_expressions import Place, Scope, Side, only
 from isolitmus.specs.sql_merges import MergeReader
 from isolitmus.specs.sql_queries import OUTSIDE, REFUSED
@@ -53,7 +53,7 @@ def _delta_verbs() -> Lark:
     return Lark(Path(__file__).with_name("delta.lark").read_text("utf-8"), parser="lalr")
 
 
-class _StatementReader(MergeReader, DefinitionReader, ReplacementReader):
+class _StatementReader(MergeReader, ReplacementReader):
     def statement(self) -> st.Statement:
         if VERB.match(self.sql):
             return self.rewriting()

@@ -1,16 +1,18 @@
-"""Read CREATE OR REPLACE TABLE and REPLACE TABLE, on a table that is there."""
+"""Read CREATE TABLE and REPLACE TABLE in their forms, and SHALLOW CLONE: what makes a table."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.specs.sql_queries import OUTSIDE, QueryReader, items_of
+from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.specs.sql_definitions import INIT, PAIR, DefinitionReader
+from isolitmus.specs.sql_queries import OUTSIDE, items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
@@ -18,17 +20,37 @@ if TYPE_CHECKING:
 __all__ = ["ReplacementReader", "is_replacement"]
 
 BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|VACUUM|CONVERT)\s|CLONE\b)", re.IGNORECASE)
+HEAD = (
+    r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
+    r"`?(?P<table>\w+)`?"
+)
 FORM = re.compile(
-    r"\s*(?P<create>CREATE\s+OR\s+)?REPLACE\s+TABLE\s+`?(?P<table>\w+)`?"
-    r"\s*(?:\((?P<columns>[^()]*)\))?\s*USING\s+DELTA\b"
-    r"\s*(?:PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\))?\s*(?:AS\b(?P<query>.*\S))?\s*",
+    HEAD + r"\s*(?:\((?P<columns>[^()]*)\))?\s*USING\s+DELTA\b"
+    r"\s*(?:PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\))?"
+    r"\s*(?:TBLPROPERTIES\s*\((?P<properties>[^()]*)\))?\s*(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-CLONE = re.compile(r"\bCLONE\b", re.IGNORECASE)
-WRITTEN = (
-    "write [CREATE OR] REPLACE TABLE table (name TYPE, …) USING delta [PARTITIONED BY (…)],"
-    " or, in the place of its columns, AS SELECT … at the end"
+CLONE = re.compile(
+    HEAD
+    + r"\s+SHALLOW\s+CLONE\s+`?(?P<source>\w+)`?(?:\s+VERSION\s+AS\s+OF\s+(?P<version>\S+))?\s*",
+    re.IGNORECASE,
 )
+CLONES = re.compile(r"\bCLONE\b", re.IGNORECASE)
+WRITTEN = (
+    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"
+    " [PARTITIONED BY (…)] [TBLPROPERTIES (…)], or REPLACE TABLE, and, in the place of its columns,"
+    " AS SELECT … at the end"
+)
+CLONED = (
+    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"
+    " [VERSION AS OF {init[n]}]; other clones Delta on Spark does not make"
+)
+HOW: dict[tuple[str, bool], df.How] = {
+    ("create", False): "create",
+    ("create", True): "create if not exists",
+    ("create or replace", False): "create or replace",
+    ("replace", False): "replace",
+}
 
 
 def is_replacement(sql: str) -> bool:
@@ -40,21 +62,17 @@ def is_replacement(sql: str) -> bool:
     return BEGINS.match(sql) is not None
 
 
-class ReplacementReader(QueryReader):
+class ReplacementReader(DefinitionReader):
     """Reads them; what else makes a table is refused by name."""
 
-    def replacement(self) -> df.Replace:
+    def replacement(self) -> df.Replace | df.Create | df.Clone:
+        if CLONES.search(self.sql):
+            return self.clone()
         found = FORM.fullmatch(self.sql)
-        if CLONE.search(self.sql):
-            self.place.refuse(None, f"CLONE {OUTSIDE}: it makes a table")
-        if found is None:
-            words = self.sql.split()
-            if words[0].upper() == "CREATE" and words[1:2] and words[1].upper() == "TABLE":
-                self.place.refuse(None, f"CREATE TABLE {OUTSIDE}: the tables are there already")
-            if words[0].upper() in ("VACUUM", "CONVERT"):
-                self.place.refuse(None, f"{words[0].upper()} {OUTSIDE}")
-            self.place.refuse(None, WRITTEN)
-        schema, _ = self.table(exp.to_table(found["table"], dialect="databricks"))
+        how = None if found is None else _how(found)
+        if found is None or how is None:
+            self.unwritten()
+        schema = self.named(found["table"])
         parts = tuple(p.strip(" \n\t`") for p in (found["parts"] or "").split(",") if p.strip())
         self.same(
             schema,
@@ -69,18 +87,62 @@ class ReplacementReader(QueryReader):
             declared = tuple(" ".join(c.split()).lower() for c in found["columns"].split(","))
             self.same(schema, "its columns are", declared, _columns(schema))
         else:
-            self.place.refuse(None, WRITTEN)
-        return df.Replace(self.sql, schema.name, query, create=found["create"] is not None)
+            self.outside(WRITTEN)
+        given = self.given(found["properties"])
+        if how.endswith("replace"):
+            create = how == "create or replace"
+            return df.Replace(self.sql, schema.name, query, create=create, properties=given)
+        unless = how == "create if not exists"
+        return df.Create(self.sql, schema.name, query, if_not_exists=unless, properties=given)
+
+    def unwritten(self) -> NoReturn:
+        verb = self.sql.split(maxsplit=1)[0].upper()
+        if verb == "CONVERT":
+            self.outside(
+                f"CONVERT TO DELTA {OUTSIDE}: it makes a table of files that are no table's"
+            )
+        self.outside(f"{verb} {OUTSIDE}" if verb == "VACUUM" else WRITTEN)
+
+    def clone(self) -> df.Clone:
+        found = CLONE.fullmatch(self.sql)
+        how = None if found is None else _how(found)
+        if found is None or how is None:
+            self.outside(CLONED)
+        schema, source = self.named(found["table"]), self.named(found["source"])
+        version = INIT.fullmatch(found["version"] or "")
+        if found["version"] is not None and version is None:
+            self.outside(
+                "a clone is of VERSION AS OF {init[n]}, what the n-th init statement has left"
+            )
+        for table in (schema, source):
+            if table.files:
+                self.outside(f"{table.name} has files that are only said to be there: no clone")
+        self.same(schema, "its columns are", _columns(source), _columns(schema))
+        parts = tuple(map(str.lower, source.partitioned_by))
+        self.same(schema, "partitioned by", parts, tuple(map(str.lower, schema.partitioned_by)))
+        number = None if version is None else int(version[1])
+        return df.Clone(self.sql, schema.name, source.name, number, how)
+
+    def given(self, body: str | None) -> dict[str, str]:
+        """The properties that a table is made with; features are asked for in this way, too."""
+        pairs = [PAIR.fullmatch(part) for part in body.split(",")] if body is not None else []
+        if not all(pairs):
+            self.outside("TBLPROPERTIES takes 'key' = 'value', …")
+        given = {pair[1]: pair[2] for pair in pairs if pair}
+        for key, value in given.items():
+            asked = key.startswith(SUPPORTED) and value == "supported"
+            if not asked or key.removeprefix(SUPPORTED) not in FEATURES:
+                self.modelled(key, value)
+        return given
 
     def same(
         self, schema: Schema, what: str, said: tuple[str, ...], wanted: tuple[str, ...]
     ) -> None:
-        """Refuse a table that would be another one than before."""
+        """Refuse a table that would be another one than is declared."""
         if said != wanted:
-            self.place.refuse(
-                None,
-                f"{what} ({', '.join(said)}); a table that is replaced by one with another schema"
-                f" is not modelled: {schema.name} has ({', '.join(wanted)})",
+            self.outside(
+                f"{what} ({', '.join(said)}); a table that is made or replaced is modelled as it is"
+                f" declared: {schema.name} has ({', '.join(wanted)})",
             )
 
     def selected(self, schema: Schema, start: int) -> st.Query:
@@ -103,6 +165,11 @@ class ReplacementReader(QueryReader):
             said = tuple(f"{n} {t}" for n, t in zip(names, types, strict=True))
             self.same(schema, "its columns are", said, _columns(schema))
         return query
+
+
+def _how(found: re.Match[str]) -> df.How | None:
+    verb = " ".join(found["how"].lower().split())
+    return HOW.get((verb, found["unless"] is not None))
 
 
 def _columns(schema: Schema) -> tuple[str, ...]:

@@ -183,7 +183,9 @@ class FileReader:
     def schema(self, name: str, table: object, where: str) -> Schema:
         if not isinstance(table, dict):
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
-        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init", "files")
+        known = (
+            "columns", "partitioned_by", "properties", "rows_per_file", "init", "files", "exists",
+        )  # fmt: skip
         self.keys(table, where, known)
         columns = tuple(
             self.column(where, part) for part in self.get(table, where, "columns", str).split(",")
@@ -217,7 +219,14 @@ class FileReader:
                     " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
                     ' "true" or "false", and delta.feature.NAME, "supported"'
                 )
-        return Schema(name, columns, partitions, properties, rows_per_file)
+        exists = self.get(table, where, "exists", bool, default=True)
+        for key in ("init", "files", "properties"):
+            if not exists and table.get(key):
+                say = (
+                    ": a statement that makes it says TBLPROPERTIES" if key == "properties" else ""
+                )
+                self.refuse(f"{where}.{key} is of a table that is there, and exists = false{say}")
+        return Schema(name, columns, partitions, properties, rows_per_file, exists=exists)
 
     def column(self, where: str, text: str) -> Column:
         words = text.split()

@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
-from isolitmus.model.definition import AddColumns, Definition, Late, Replace
+from isolitmus.model.definition import AddColumns, Clone, Create, Definition, Late, Replace
 from isolitmus.model.errors import LitmusError, SqlError, near
 from isolitmus.model.expression import Const
 from isolitmus.model.raw import Raw
@@ -107,7 +107,14 @@ class TransactionReader(RawReader):
         self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]
     ) -> tuple[st.Statement, Client]:
         """One that is a table: its keys tell of which kind it is."""
-        if not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys():
+        raw = not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys()
+        if raw or "write" in table:
+            target = self.target(table, where, schemas)
+            if not schemas[target].exists:
+                self.refuse(
+                    f"{where} writes {target}, which is not there at the start; only SQL finds that out"
+                )
+        if raw:
             return self.raw(name, table, where, schemas), Client()
         if "write" in table:
             self.keys(table, where, (*WRITE, *CLIENT))
@@ -158,10 +165,10 @@ class TransactionReader(RawReader):
         if not self.wider:
             return None
         read = read_statement(text, {**schemas, **self.wider}, label)
-        if isinstance(read, st.Read | Raw | Replace):
+        if isinstance(read, st.Read | Raw | Replace | Create | Clone):
             raise LitmusError(
                 f"{label}: a query of columns that a transaction adds is not modelled, nor is a"
-                " replaced table with them"
+                " table made or replaced with them"
             )
         return Late(text, read.target)
 
@@ -214,6 +221,8 @@ class TransactionReader(RawReader):
                 name = found["table"]
                 if name.lower() not in known:
                     self.refuse(f"{where}: no table '{name}'{near(name, schemas)}")
+                if not schemas[known[name.lower()]].exists:
+                    self.refuse(f"{where}: {name} is not there at the start, and so not cached")
                 return CacheTable(text, known[name.lower()], keep)
         found = SET.fullmatch(text)
         if found:

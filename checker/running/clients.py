@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.creating import folder
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.settings import settled
 from isolitmus.checker.running.snapshot import INSIDE, Outside
@@ -47,6 +48,7 @@ class Clock:
         self._litmus = litmus
         self._inits = inits
         self._cached: frozenset[str] = frozenset()
+        self._folders: frozenset[str] = frozenset()
         self._of: dict[str, _Moments] = {}
 
     def take(self, step: Step, now: int) -> None:
@@ -67,6 +69,11 @@ class Clock:
                 named = {aside.table}
                 self._cached = self._cached | named if aside.keep else self._cached - named
 
+    def begun(self, name: str, done: Effect, step: Step) -> None:
+        """The transaction, which does this, has come so far: it may have made a table's folder."""
+        statement = self._litmus.transactions[name]
+        self._folders |= folder(statement, done, prepared=step.action != "park-prepare")
+
     def ended(self, name: str) -> None:
         """The transaction has ended, and not failed: TRUNCATE takes its table out of the cache."""
         statement = self._litmus.transactions[name]
@@ -78,7 +85,9 @@ class Clock:
         moments = self._of[name]
         asked = moments.asked, states[moments.asked]
         planned = version if moments.analysed is None else moments.analysed
-        outside = Outside(moments.cached or frozenset(), states[planned], planned, self._inits)
+        outside = Outside(
+            moments.cached or frozenset(), states[planned], planned, self._inits, self._folders
+        )
         return perform(self._litmus, name, states[version], asked, outside)
 
 

@@ -149,9 +149,12 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     return Effect((read,), writes, adds, removes, footprint, "RESTORE")
 
 
-def redefined(table: str, before: Metadata, after: Metadata) -> tuple[RowWrite, ...]:
-    """The write of the item that stands for the definition of a table, if that changes."""
-    old, new, name = described(before), described(after), item(table)
+def redefined(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
+    """The write of the item that stands for the definition of a table, if that changes; before a table is
+    there, there is none.
+    """
+    old = None if before is None else described(before)
+    new, name = described(after), item(table)
     return () if old == new else (RowWrite(name, name, old, new),)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["DuckExecutor"]
 
 Checks = dict[tuple[str, str], str]
-"""For each constraint, by table and name, a query that fails if a row breaks it."""
+"""The conditions of the constraints, by table and name."""
 
 
 @cache
@@ -81,8 +81,7 @@ class DuckExecutor:
         """The tables after these transactions in this order; None if one of them fails."""
         run = _duck().execute
         for schema in self._litmus.tables.values():
-            columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
-            run(f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})')
+            run(_made(schema) if schema.exists else f'DROP TABLE IF EXISTS "{schema.name}"')
         for sql in self._init:
             run(sql)
         reached: dict[str, int] = {}
@@ -97,11 +96,13 @@ class DuckExecutor:
                 for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
                 checks = self._constrained(checks, self._litmus.transactions[name])
-                for sql in checks.values():
-                    run(sql)
+                for (table, _), condition in checks.items():
+                    broken = f"SELECT error('a row outside') FROM \"{table}\""
+                    run(f"{broken} WHERE ({condition}) IS NOT TRUE")
             except (
                 TooManyRows,
                 duckdb.BinderException,
+                duckdb.CatalogException,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
                 duckdb.InvalidInputException,
@@ -109,7 +110,8 @@ class DuckExecutor:
                 return None
         return {
             name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())
-            for name in self._litmus.tables
+            for name, schema in self._litmus.tables.items()
+            if schema.exists or run("FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
         }
 
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
@@ -117,8 +119,7 @@ class DuckExecutor:
         match statement:
             case df.Definition(target=target, change=df.AddConstraint(name=name, text=text)):
                 condition = _sql(sqlglot.parse_one(text, read="databricks"))
-                sql = f"SELECT error('a row outside') FROM \"{target}\" WHERE ({condition}) IS NOT TRUE"
-                return {**checks, (target, name): sql}
+                return {**checks, (target, name): condition}
             case df.Definition(target=target, change=df.DropConstraint(name=name)):
                 return {at: sql for at, sql in checks.items() if at != (target, name)}
             case df.Replace(target=target):
@@ -127,6 +128,12 @@ class DuckExecutor:
                 others = {at: sql for at, sql in checks.items() if at[0] != target}
                 then = self._checks[version]
                 return others | {at: sql for at, sql in then.items() if at[0] == target}
+            case df.Clone(target=target, source=source, version=version):
+                others = {at: sql for at, sql in checks.items() if at[0] != target}
+                then = checks if version is None else self._checks[version]
+                return others | {
+                    (target, at[1]): sql for at, sql in then.items() if at[0] == source
+                }
         return checks
 
     def _bound(self, name: str) -> list[str]:
@@ -176,6 +183,10 @@ def _translate(
         return [f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"']
     if isinstance(statement, df.Replace):
         return _replacement(statement, schemas)
+    if isinstance(statement, df.Create):
+        return _creation(statement, schemas)
+    if isinstance(statement, df.Clone):
+        return _clone(statement)
     if isinstance(statement, st.Truncate):
         return [f'DELETE FROM "{statement.target}"']
     tree = _tree(statement.sql, schemas)
@@ -205,16 +216,54 @@ def _definition(statement: df.Definition) -> list[str]:
 def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[str]:
     """A table made anew; its rows are collected first, since they may come from what goes."""
     schema = schemas[statement.target]
-    columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
-    made = f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})'
+    there = [] if statement.create else [f'FROM "{schema.name}" LIMIT 0']
+    made = _made(schema)
     if statement.query is None:
-        return [made]
+        return [*there, made]
     query = _query(re.split(r"(?is)\bAS\b", statement.sql, maxsplit=1)[1], schemas)
     return [
+        *there,
         f"CREATE OR REPLACE TEMP TABLE replacement AS {query}",
         made,
         f'INSERT INTO "{schema.name}" SELECT * FROM replacement',
     ]
+
+
+def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[str]:
+    """A table made if it is not there; in one statement, for which it is there or not."""
+    schema = schemas[statement.target]
+    made = f'CREATE TABLE {"IF NOT EXISTS" if statement.if_not_exists else ""} "{schema.name}"'
+    if statement.query is None:
+        return [f"{made} ({_columns(schema)})"]
+    query = _query(re.split(r"(?is)\bAS\b", statement.sql, maxsplit=1)[1], schemas)
+    names = ", ".join(f'"{column.name}"' for column in schema.columns)
+    casts = ", ".join(f'CAST("{c.name}" AS {c.type}) AS "{c.name}"' for c in schema.columns)
+    return [f"{made} AS SELECT {casts} FROM ({query}) AS given ({names})"]
+
+
+def _clone(statement: df.Clone) -> list[str]:
+    """A copy of a table; a table with rows is not replaced by one."""
+    target, version = statement.target, statement.version
+    source = statement.source if version is None else _after(statement.source, version)
+    copy = f'TABLE "{target}" AS SELECT * FROM "{source}"'
+    match statement.how:
+        case "create":
+            return [f"CREATE {copy}"]
+        case "create if not exists":
+            return [f"CREATE {copy.replace('TABLE', 'TABLE IF NOT EXISTS', 1)}"]
+        case "create or replace":
+            there = f'CREATE TABLE IF NOT EXISTS "{target}" AS SELECT * FROM "{source}" LIMIT 0'
+        case "replace":
+            there = f'FROM "{target}" LIMIT 0'
+    return [there, f"SELECT error('not empty') FROM \"{target}\"", f"CREATE OR REPLACE {copy}"]
+
+
+def _made(schema: Schema) -> str:
+    return f'CREATE OR REPLACE TABLE "{schema.name}" ({_columns(schema)})'
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
 
 
 def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:

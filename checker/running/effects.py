@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.cloning import cloned
+from isolitmus.checker.running.creating import created
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.growing import grown
 from isolitmus.checker.running.merging import merge
@@ -20,7 +22,7 @@ from isolitmus.checker.running.skipping import command_filters, in_partitions
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.definition import Definition, Late, Replace, Restore
+from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.raw import Raw
@@ -63,8 +65,12 @@ def effect(
     try:
         if isinstance(statement, Restore):
             return restore(snapshot, schemas, statement)
-        if isinstance(statement, Replace):
+        if isinstance(statement, Replace) and statement.target in database:
             return replaced(snapshot, schemas, statement)
+        if isinstance(statement, Create | Replace):
+            return created(snapshot, schemas, statement)
+        if isinstance(statement, Clone):
+            return cloned(snapshot, schemas, statement)
         if isinstance(statement, st.Insert) and statement.grows is not None:
             return grown(snapshot, schemas, statement, _insert)
         if altered is schemas and not isinstance(statement, Late):
@@ -94,7 +100,7 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
             return raw_effect(snapshot, statement)
         case Definition():
             return define(snapshot, statement)
-        case Late() | Restore() | Replace():
+        case Late() | Restore() | Replace() | Create() | Clone():
             raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 

@@ -64,13 +64,14 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
 
 
 def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
-    """The empty database, and what it is after each statement of ``init``, each one commit.
+    """The empty tables that are there, and what they are after each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
     database: Database = {
         name: TableState(tuple(file_of(schema, file) for file in schema.files))
         for name, schema in tables.items()
+        if schema.exists
     }
     found = [database]
     for k, statement in enumerate(init):
@@ -149,6 +150,8 @@ class _Work:
         self.clock.take(step, len(self.states) - 1)
         if step.reads and name not in self.started:
             self.start(name)
+        if step.reads:
+            self.clock.begun(name, self.started[name].effect, step)
         if step.ends:
             self.commit(name)
 
@@ -219,7 +222,7 @@ def after(database: Database, event: Event) -> Database:
     if done.footprint is None:
         return database
     name, marks = done.footprint.schema.name, done.footprint.marks
-    before = database[name]
+    before = database.get(name, TableState())
     if marks is PLAIN or done.writes:
         state = replayed(before, done)
     else:  # a raw transaction's files have no rows that could be carried over

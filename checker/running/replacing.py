@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.creating import operation
 from isolitmus.checker.running.definitions import redefined
 from isolitmus.checker.running.removing import removal
-from isolitmus.checker.running.snapshot import Result
+from isolitmus.checker.running.snapshot import NOTHING
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Marks
-from isolitmus.model.header import Metadata
+from isolitmus.model.header import Header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,21 +30,16 @@ __all__ = ["replaced"]
 
 OUTLIVES = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
 """The properties that the new table has from the old one (QOL_TABLE_FEATURES_AND_PROPERTIES)."""
-NOTHING = Result((), (), ())
 
 
 def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace) -> Effect:
     """The effect of a REPLACE on a snapshot."""
     header = snapshot.header(statement.target)
     kept = {k: v for k, v in header.metadata.configuration.items() if k in OUTLIVES}
-    metadata = Metadata(
-        declared[statement.target].columns,
-        header.metadata.partitioned_by,
-        kept,
-        snapshot.writer,
-        levelled=False,
-    )
-    schema = replace(declared[statement.target], properties=kept)
+    schema = replace(declared[statement.target], properties={**kept, **statement.properties})
+    new, writer = Header.of(schema), snapshot.writer
+    metadata = replace(new.metadata, id=writer, created=writer, levelled=False)
+    features = header.features | new.features if new.features - header.features else None
     query = statement.query
     result = NOTHING if query is None else snapshot.query(query, schema.name)
     branches = snapshot.inserted(schema, result.branches)
@@ -51,7 +47,7 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     adds = snapshot.written(schema, branches)
     footprint = replace(
         snapshot.footprint(schema, (gone.filters, *result.scans), adds, gone.removes),
-        marks=Marks(metadata, domains=header.domains, default_level=True),
+        marks=Marks(metadata, features, domains=header.domains, default_level=True),
         header=header,
     )
     writes = (
@@ -59,7 +55,5 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
         *(RowWrite(schema.name, row.id, None, row.values) for rows in branches for row in rows),
         *redefined(schema.name, header.metadata, metadata),
     )
-    operation = "REPLACE TABLE" if query is None else "REPLACE TABLE AS SELECT"
-    operation = f"CREATE OR {operation}" if statement.create else operation
     reads = (gone.read, *result.reads)
-    return Effect(reads, writes, adds, footprint.removes, footprint, operation)
+    return Effect(reads, writes, adds, footprint.removes, footprint, operation(statement))

@@ -132,7 +132,11 @@ def _orders(
 def gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
     """Whether the transactions in this order give the tables that were seen."""
     tables = executor.after(order)
-    return tables is not None and all(same_bag(tables[name], seen[name]) for name in seen)
+    return (
+        tables is not None
+        and tables.keys() >= seen.keys()
+        and all(same_bag(tables[name], seen[name]) for name in seen)
+    )
 
 
 def unexplained(

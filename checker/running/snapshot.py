@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from isolitmus.checker.running.skipping import Filters
     from isolitmus.model.execution import Database
     from isolitmus.model.schema import Schema
+    from isolitmus.model.table import TableState
     from isolitmus.model.values import Row
 
-__all__ = ["DELTA_CAST", "INSIDE", "Outside", "Result", "Snapshot", "assigned"]
+__all__ = ["DELTA_CAST", "INSIDE", "NOTHING", "Outside", "Result", "Snapshot", "assigned"]
 
 DELTA_CAST = "DeltaArithmeticException"
 """What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
@@ -45,6 +46,10 @@ class Result:
     scans: tuple[Filters, ...]
 
 
+NOTHING = Result((), (), ())
+"""The result of no query."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
     """What of a statement's reads is outside its transaction.
@@ -53,12 +58,14 @@ class Outside:
     notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
     the snapshot). ``inits`` are the databases before and after each init statement: what VERSION AS OF
     reads. That is a constant, no read of what transactions write, and Delta does not record it either.
+    ``folders``: tables that are not there yet, but somebody who makes them has made their folders.
     """
 
     cached: frozenset[str] = frozenset()
     planned: Database | None = None
     version: int | None = None
     inits: Sequence[Database] = ()
+    folders: frozenset[str] = frozenset()
 
 
 INSIDE = Outside()
@@ -68,7 +75,8 @@ INSIDE = Outside()
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The database that the transaction ``writer`` has taken its snapshot of, or that it was planned
-    on; ``version`` is then which.
+    on; ``version`` is then which. Of a table that is not there each method is an EvaluationError, as
+    Spark's analysis has it.
     """
 
     database: Database
@@ -161,11 +169,18 @@ class Snapshot:
 
     def header(self, table: str) -> Header:
         """What the log says of a table besides its files."""
-        return self.database[table].header or Header.of(self.schemas[table])
+        return self.state(table).header or Header.of(self.schemas[table])
 
     def files(self, table: str) -> tuple[File, ...]:
         """The live files of a table."""
-        return self.database[table].files
+        return self.state(table).files
+
+    def state(self, table: str) -> TableState:
+        """All that there is of a table."""
+        found = self.database.get(table)
+        if found is None:
+            raise ex.EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
+        return found
 
     def inserted(
         self, schema: Schema, branches: Iterable[Iterable[Row]], error: str = SPARK_CAST

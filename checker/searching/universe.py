@@ -42,6 +42,8 @@ KINDS = {
     "Definition": "alter",
     "Restore": "restore",
     "Replace": "replace",
+    "Create": "create",
+    "Clone": "clone",
     "Late": "late",
     "Raw": "raw",
 }

@@ -33,7 +33,8 @@ def run_lines(litmus: Litmus) -> list[str]:
     lines: list[str] = []
     for schema in litmus.tables.values():
         columns = ", ".join(schema.partitioned_by)
-        lines.append(f"{schema.name}({schema.ddl()}){columns and f', partitioned by {columns}'}")
+        line = f"{schema.name}({schema.ddl()}){columns and f', partitioned by {columns}'}"
+        lines.append(line if schema.exists else f"{line}, not there at the start")
     lines += [f"  {statement.sql}" for statement in litmus.init]
     width = max(map(len, litmus.transactions))
     named = (f"{name:<{width}}  {s.sql}" for name, s in litmus.transactions.items())

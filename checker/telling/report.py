@@ -8,12 +8,11 @@ from functools import partial
 from itertools import permutations, zip_longest
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.serial import ModelExecutor, writers
+from isolitmus.checker.running.serial import ModelExecutor, gives, writers
 from isolitmus.checker.telling.draw import dependencies
 from isolitmus.checker.telling.figures import Graph, graph, render
 from isolitmus.checker.telling.picture import timeline_svg
 from isolitmus.checker.telling.words import serial_words
-from isolitmus.model.run import same_bag
 from isolitmus.model.values import show_row, sort_rows
 from isolitmus.model.vocabulary import RELATIONS, SETS
 from isolitmus.specs.catalogue import protocol, spec
@@ -181,10 +180,7 @@ def _trials(judged: Judged) -> list[_Trial]:
     found = []
     for order in permutations(names):
         tables = executor.after(order)
-        same = tables is not None and all(
-            same_bag(rows, judged.run.tables[name]) for name, rows in tables.items()
-        )
-        found.append(_Trial(order, tables, same))
+        found.append(_Trial(order, tables, gives(executor, order, judged.run.tables)))
     return found
 
 
@@ -200,9 +196,10 @@ def _lines(replay: Replay) -> Iterator[_Line]:
     versions = zip_longest(ours.run.versions, () if seen is None else seen.versions)
     for k, (predicted, observed) in enumerate(versions):
         for table in ours.litmus.tables:
-            a = None if predicted is None else predicted[table]
-            b = None if observed is None else observed[table]
-            yield _rows_line(f"{table} at version {k}", a, b, theirs)
+            a = None if predicted is None else predicted.get(table)
+            b = None if observed is None else observed.get(table)
+            if a is not None or b is not None:
+                yield _rows_line(f"{table} at version {k}", a, b, theirs)
     for what, say in _JUDGEMENTS.items():
         line = _Line(what, _Cell(say(ours)), None if theirs is None else _Cell(say(theirs)))
         if line.differs or what != "unknown to" or line.predicted.words != "none":

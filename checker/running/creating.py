@@ -1,0 +1,106 @@
+"""What CREATE TABLE does, and CREATE OR REPLACE TABLE where there is none to be replaced.
+
+The new table is version 0 of its log: metadata, protocol and the rows of the query, if there is one.
+Of the table it has read nothing, but that it was not there; who makes it, too, in the meantime meets its
+protocol. It says no isolation level, for that cannot be said: the table is Serializable
+(CreateDeltaTableCommand.scala 117-541).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.running.definitions import redefined
+from isolitmus.checker.running.snapshot import NOTHING
+from isolitmus.model import expression as ex
+from isolitmus.model.definition import Clone, Create, Replace
+from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.footprint import Footprint, Marks
+from isolitmus.model.header import Header
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.statement import Statement
+
+__all__ = ["created", "folder", "idle", "operation"]
+
+EARLY = (
+    "AnalysisException",
+    "CannotReplaceMissingTableException",
+    "TableAlreadyExistsException",
+)
+"""How the failures end that come before anything is done."""
+
+
+def created(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: Create | Replace
+) -> Effect:
+    """The effect of a CREATE, or of a REPLACE of a table that is not there, on a snapshot.
+
+    A CREATE without a query wants its folder empty. Who makes the table with a query, or clones, puts
+    up with what is there, for it may be left from an attempt that failed; and a CREATE OR REPLACE of
+    rows removes what is there: nothing, but that counts as a read.
+    """
+    name, query = statement.target, statement.query
+    if isinstance(statement, Create) and name in snapshot.database:
+        if statement.if_not_exists:
+            return idle(snapshot, name, operation(statement))
+        raise ex.EvaluationError("TableAlreadyExistsException", f"there is a table {name}")
+    if isinstance(statement, Replace) and not statement.create:
+        raise ex.EvaluationError("CannotReplaceMissingTableException", f"there is no table {name}")
+    schema = replace(declared[name], properties=statement.properties)
+    result = NOTHING if query is None else snapshot.query(query)
+    if query is None and name in snapshot.outside.folders:
+        raise ex.EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")
+    branches = snapshot.inserted(schema, result.branches)
+    adds = snapshot.written(schema, branches)
+    header = Header.of(schema)
+    writer = snapshot.writer
+    metadata = replace(header.metadata, id=writer, created=writer, levelled=False)
+    footprint = Footprint(
+        schema,
+        predicates=((),) if query is not None and isinstance(statement, Replace) else (),
+        adds=tuple(file.partition for file in adds),
+        data_change=bool(adds),
+        marks=Marks(metadata, header.features, default_level=True),
+        header=Header(),
+    )
+    writes = (
+        *(RowWrite(name, row.id, None, row.values) for rows in branches for row in rows),
+        *redefined(name, None, metadata),
+    )
+    return Effect(result.reads, writes, adds, footprint=footprint, operation=operation(statement))
+
+
+def idle(snapshot: Snapshot, table: str, name: str) -> Effect:
+    """The effect of what leaves a table alone because it is there."""
+    schema, header = snapshot.schemas[table], snapshot.header(table)
+    footprint = Footprint(schema, data_change=False, changes_data=False, header=header)
+    return Effect(footprint=footprint, operation=name)
+
+
+def operation(statement: Create | Replace) -> str:
+    """What the log calls it (CreateDeltaTableCommand.scala, getOperation)."""
+    verb = "REPLACE TABLE" if isinstance(statement, Replace) else "CREATE TABLE"
+    verb = f"CREATE OR {verb}" if isinstance(statement, Replace) and statement.create else verb
+    return verb if statement.query is None else f"{verb} AS SELECT"
+
+
+def folder(statement: Statement, done: Effect, *, prepared: bool) -> frozenset[str]:
+    """The table whose folder is there once a statement has come so far, if it is one that makes it: with
+    a query, or as a clone, as soon as it has read, though it should fail; else when it has ``prepared``
+    its commit.
+    """
+    match statement:
+        case Create(target=target, query=query) | Replace(target=target, query=query):
+            early = done.error is not None and done.error.exception.endswith(EARLY)
+            made = not early if query is not None else done.error is None and prepared
+        case Clone(target=target):
+            made = done.error is None
+        case _:
+            return frozenset()
+    return frozenset((target,)) if made else frozenset()

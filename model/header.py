@@ -224,7 +224,7 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
 _WORDS = {
     "id": "identity of the table",
     "partitioned_by": "partition columns",
-    "created": "time of its creation",
+    "created": "time of creation",
 }
 
 

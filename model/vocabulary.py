@@ -20,7 +20,8 @@ RELATIONS = {
     "co": "a total order of the transactions that nobody observed (bound by a binder)",
     "log": "the order of the table's versions",
     "vis": "the first committed at or before the version that the second read",
-    "unseen": "the first committed after the version that the second read, and before the second",
+    "unseen": "the first committed to the second's table, after the version that the second read, and"
+    " before the second",
     "protocol-clashes": "the first took a table feature away that the second had seen, or, where the"
     " second asks for it, added one that must fail others",
     "metadata-clashes": "the first changed the table's metadata in a way that the second, which had"

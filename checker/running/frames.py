@@ -134,7 +134,7 @@ class _Builder:
                     continue
                 versions = f"version {earlier.version}, {later.name} version {later.version}"
                 self.add("log", i, j, f"in the log {earlier.name} is {versions}")
-                if earlier.version > later.read_version:
+                if earlier.version > later.read_version and _one_table(earlier, later):
                     self.add(
                         "unseen",
                         i,
@@ -313,6 +313,12 @@ class _Builder:
                     f" {saw} row {_show(row)}, which {writer.name} {did}"
                 )
                 self.add("rw", j, version.writer, why)
+
+
+def _one_table(first: Event, second: Event) -> bool:
+    """Whether two transactions commit to one log: a commit is checked against no other."""
+    a, b = first.effect.footprint, second.effect.footprint
+    return a is not None and b is not None and a.schema.name == b.schema.name
 
 
 def _show(row: Row | None) -> str:

@@ -66,7 +66,7 @@ class Executed:
         self.rows = [{row.id: widened(row.values, width) for _, row in rows} for rows in stored]
         self.files = [{(path, row.id) for path, row in rows} for rows in stored]
         self.written = [{w.id: w for w in event.effect.writes} for event in self.events]
-        self.items = {item(table) for table in done.states[0]}
+        self.items = {item(table) for table in done.states[-1]}
         reads = [len(event.effect.reads) for event in self.events]
         self.domain = Ranges(
             {

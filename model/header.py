@@ -113,7 +113,7 @@ class Metadata:
     ``id`` is who made it: a table that is replaced gets another one; ``created`` stands for when that
     was, of a clone for when its source was made. ``comments`` are those of
     columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
-    has lost the isolation level that the protocol says, and is Serializable.
+    has not the isolation level that the protocol says, and is Serializable.
     """
 
     columns: tuple[Column, ...] = ()

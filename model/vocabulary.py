@@ -51,7 +51,8 @@ SETS = {
     " id, a domain other than row tracking's",
     "Large": "commits that try the next version only (commitLarge: RESTORE, CLONE, CONVERT)",
     "Backfill": "commits whose operation gives or takes the row ids of row tracking",
-    "Default": "transactions on a table whose metadata has lost its isolation level: it was replaced",
+    "Default": "transactions on a table whose metadata says no isolation level: a statement made or"
+    " replaced it",
 }
 
 BASE = frozenset(RELATIONS) | frozenset(SETS)

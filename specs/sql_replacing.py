@@ -53,6 +53,10 @@ HOW: dict[tuple[str, bool], df.How] = {
 }
 
 
+RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "provider")
+"""The properties that Spark does not let one set in this way (AstBuilder.scala, cleanTableProperties)."""
+
+
 def is_replacement(sql: str) -> bool:
     """Whether a statement begins like one that makes or clones a table, or is about its files.
 
@@ -130,6 +134,8 @@ class ReplacementReader(DefinitionReader):
             self.outside("TBLPROPERTIES takes 'key' = 'value', …")
         given = {pair[1]: pair[2] for pair in pairs if pair}
         for key, value in given.items():
+            if key.lower() in RESERVED:
+                self.outside(f"the property '{key}' is reserved in Spark")
             asked = key.startswith(SUPPORTED) and value == "supported"
             if not asked or key.removeprefix(SUPPORTED) not in FEATURES:
                 self.modelled(key, value)

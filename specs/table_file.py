@@ -222,10 +222,12 @@ class FileReader:
         exists = self.get(table, where, "exists", bool, default=True)
         for key in ("init", "files", "properties"):
             if not exists and table.get(key):
-                say = (
-                    ": a statement that makes it says TBLPROPERTIES" if key == "properties" else ""
+                tell = "leave one of the two out"
+                if key == "properties":
+                    tell = "the statement that makes the table says TBLPROPERTIES"
+                self.refuse(
+                    f"{where}.{key} is of a table that is there, and exists = false; {tell}"
                 )
-                self.refuse(f"{where}.{key} is of a table that is there, and exists = false{say}")
         return Schema(name, columns, partitions, properties, rows_per_file, exists=exists)
 
     def column(self, where: str, text: str) -> Column:

@@ -39,6 +39,7 @@ def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone)
     """The effect of a clone on a snapshot. It replaces no table that has files."""
     name, source = statement.target, statement.source
     origin = snapshot.planned() if statement.version is None else snapshot.init(statement.version)
+    origin = replace(origin, schemas=declared)  # what is altered since then is of no concern
     if source not in origin.database:
         raise ex.EvaluationError("AnalysisException", f"there is no table {source}")
     there = name in snapshot.database

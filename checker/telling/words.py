@@ -22,7 +22,7 @@ MEMBERS = {
         "{} is not of a kind that changes data",
     ),
     "Default": (
-        "{}'s table has lost its isolation level",
+        "{}'s table says no isolation level",
         "{}'s table has its isolation level",
     ),
     "Empty": ("{} has nothing to record", "{} has something to record"),

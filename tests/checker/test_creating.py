@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.runs import run
-from isolitmus.specs import protocol
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.litmus_text import litmus_text
+from isolitmus.specs.scope_file import read_scope
 
 CREATE = "CREATE TABLE t (id INT) USING delta"
 SELECT = "CREATE TABLE t USING delta AS SELECT id FROM s"
@@ -40,6 +43,63 @@ def carried_out(schedule, name="delta-serializable", **transactions):
 def outcomes(schedule, name="delta-serializable", **transactions):
     done = carried_out(schedule, name, **transactions).run.transactions
     return [done[key].outcome.removeprefix("error:") for key in transactions]
+
+
+FILE = """
+title = "T"
+schedule = "a"
+[table]
+columns = "id INT"
+exists = false
+{}
+[transactions]
+a = {}
+"""
+CREATED = '"CREATE TABLE t (id INT) USING delta"'
+
+
+@pytest.mark.parametrize(
+    ("line", "transaction", "message"),
+    [
+        ("init = ['INSERT INTO t VALUES (1)']", CREATED, "t.toml:7: table.init is of a table that is there"),
+        ("files = [{ path = 'f' }]", CREATED, "t.toml:7: table.files is of a table that is there"),
+        (
+            "properties = { 'delta.enableDeletionVectors' = 'true' }", CREATED,
+            "exists = false; the statement that makes the table says TBLPROPERTIES",
+        ),
+        ("", "{ write = 'append', query = 'SELECT 1' }", "writes t, which is not there at the start; only SQL"),
+        ("", "{ adds = [{ path = 'f' }] }", "writes t, which is not there at the start; only SQL"),
+        (
+            "", "{ sql = 'SELECT id FROM t', before = ['CACHE TABLE t'] }",
+            "t.toml:9: transactions.a.before: t is not there at the start, and so not cached",
+        ),
+        ("", "'RESTORE TABLE t TO VERSION AS OF {init[1]}'", "{init[1]} is none; there are 0 init statements"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_there_has_nothing(line, transaction, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(FILE.format(line, transaction), "t")
+    assert message in str(refused.value)
+
+
+def test_when_it_is_settled_whether_a_table_is_there():
+    text = FILE.format("", CREATED).replace('"a"', '"a.park-init a.commit"')
+    with pytest.raises(IsolitmusError, match="is there is settled before, when a is analysed"):
+        read_litmus(text, "t")
+
+
+def test_a_scope_s_tables_are_there():
+    text = 'title = "T"\n[table]\ncolumns = "id INT"\nexists = false\n[scope]\ntransactions = 2\n'
+    with pytest.raises(
+        IsolitmusError, match=r"t\.toml:4: table\.exists = false is for litmus tests"
+    ):
+        read_scope(text + f"statements = [{CREATED}]", "t")
+
+
+def test_a_file_that_is_written_is_read_as_the_same_test():
+    test = litmus("create-beside-create")
+    again = read_litmus(litmus_text(test), test.name)
+    assert (again.tables, again.transactions) == (test.tables, test.transactions)
 
 
 MISSING = "ExtendedAnalysisException"

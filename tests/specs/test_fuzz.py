@@ -177,7 +177,8 @@ SQL_TOKENS = [
     "]", "{", "}", "0", "1", "-1", "1.5", "1e3", "2147483648", "9223372036854775808", "0x1F", "²",
     "'a'", "'2020-02-30'", "'", '"', "`", "--", "/*", "*/", "@", "$", "?", ":p", "TRUNCATE", "CREATE",
     "TABLE", "ALTER", "DROP", "VIEW", "EXPLAIN", "VERSION", "AS", "OF", "{init[1]}", "{init[0]}", "init 1",
-    "delta.`{alias}`", "delta.`{alias[u]}`", "{alias}", "\n", "\0",
+    "delta.`{alias}`", "delta.`{alias[u]}`", "{alias}", "\n", "\0", "REPLACE TABLE", "SHALLOW CLONE",
+    "IF NOT EXISTS", "USING delta", "PARTITIONED BY (part)", "TBLPROPERTIES ('a' = 'b')", "(id INT)",
 ]  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def test_any_tokens_as_a_statement(text):
 
 TOML_TOKENS = [
     "=", "[", "]", "{", "}", ",", '"', "'", '"""', "#", ".", "\n", "\r", "\0", "title", "table",
-    "[table]", "[tables.u]", "[transactions]", "[expect.x]", "[history]", "[scope]", "init", "1", "0",
+    "[table]", "[tables.u]", "[transactions]", "[expect.x]", "[history]", "[scope]", "init", "1", "0", "exists",
     "[transactions.a]", "sql", "let", "before", "conf", "session", "write", "query", "options", "park-init",
     "a.before", "a.park-init", "a.start[1]", ":seen", "CACHE TABLE t", "{init[1]}", "{alias}",
     "-1", "1e400", "nan", "0x" + "f" * 5000, "9" * 5000, "2020-02-30", "true", "T1", "r(x0)", "a.start",

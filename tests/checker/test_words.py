@@ -75,6 +75,7 @@ def test_every_golden_is_of_a_litmus_test():
     assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(SHOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", litmus_tests())
 def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(name):
     test = litmus(name)

@@ -129,6 +129,7 @@ def test_sweep_counts_every_candidate(call):
     assert [document["candidates"] for document in json.loads(out)] == [196, 4116]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -294,6 +295,7 @@ def test_show_prints_a_thing_in_full(call):
     assert "delete.start insert delete.commit" in out
 
 
+@pytest.mark.slow
 def test_demo_without_spark_writes_a_report(call, tmp_path):
     status, out, _ = call("demo", "--no-spark", "--out", tmp_path / "out", "--json")
     document = json.loads(out)

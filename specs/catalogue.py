@@ -15,6 +15,8 @@ from isolitmus.specs.cat import read
 from isolitmus.specs.files import is_folder, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -42,7 +44,7 @@ def levels() -> list[str]:
     >>> "write-serializable" in levels()
     True
     """
-    return _names("levels")
+    return list(_shipped("levels", ".cat"))
 
 
 def protocols() -> list[str]:
@@ -51,7 +53,7 @@ def protocols() -> list[str]:
     >>> "delta-serializable" in protocols()
     True
     """
-    return _names("protocols")
+    return list(_shipped("protocols", ".cat"))
 
 
 def relatives(*names: str) -> list[str]:
@@ -110,7 +112,7 @@ def spec(name: str) -> Spec:
 
 def litmus_tests() -> list[str]:
     """The names of the litmus tests in the package, sorted."""
-    return [path.stem for path in sorted((HOME / "litmus").rglob("*.toml"))]
+    return list(_shipped("litmus", ".toml"))
 
 
 def litmus_files(name: str) -> list[Path]:
@@ -127,7 +129,7 @@ def litmus_files(name: str) -> list[Path]:
         return found
     if name.endswith(".toml"):
         return [path]
-    shipped = {path.stem: path for path in (HOME / "litmus").rglob("*.toml")}
+    shipped = _shipped("litmus", ".toml")
     if name not in shipped:
         raise UnknownName(f"no litmus test '{name}'{near(name, shipped)}")
     return [shipped[name]]
@@ -142,7 +144,7 @@ def litmus(name: str) -> Litmus | HistoryTest:
 
 def scopes() -> list[str]:
     """The names of the scopes in the package, sorted."""
-    return [path.stem for path in sorted((HOME / "scopes").glob("*.toml"))]
+    return list(_shipped("scopes", ".toml"))
 
 
 def scope(name: str) -> Scope:
@@ -155,18 +157,20 @@ def scope(name: str) -> Scope:
     return read_scope(read_text(path, LitmusError), path.stem, path)
 
 
-def _names(folder: Folder) -> list[str]:
-    return sorted(path.stem for path in (HOME / folder).glob("*.cat"))
+@cache
+def _shipped(folder: str, ending: str) -> Mapping[str, Path]:
+    """The package's files of a kind, by name and in its order."""
+    found = (HOME / folder).rglob(f"*{ending}")
+    return {path.stem: path for path in sorted(found, key=lambda path: path.with_suffix(""))}
 
 
 def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
     if name.endswith(".cat"):
         return _read(Path(name))
-    for folder in folders:
-        if name in _names(folder):
-            return _read_shipped(HOME / folder / f"{name}.cat")
-    known = [known for folder in folders for known in _names(folder)]
-    raise UnknownName(f"no {what} '{name}'{near(name, known)}")
+    shipped = {k: path for folder in folders for k, path in _shipped(folder, ".cat").items()}
+    if name not in shipped:
+        raise UnknownName(f"no {what} '{name}'{near(name, shipped)}")
+    return _read_shipped(shipped[name])
 
 
 @cache

@@ -115,6 +115,7 @@ def rewrite(block, seen):
     block.page.write_text(text.replace(block.text, seen), "utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", of_kind("console"))
 def test_what_a_page_shows_is_what_one_sees(block, folder, monkeypatch, capsys):
     folder(block)

@@ -37,6 +37,10 @@ def modules() -> list[str]:
     return list(dict.fromkeys(names))
 
 
+SLOW = {f"isolitmus.checker.{name}" for name in ("portrait", "proving.proof", "separation")}
+"""The modules whose examples take seconds."""
+
+
 @pytest.fixture(scope="session")
 def files() -> list[str]:
     """What git tracks or would track, as paths from the root; links and what is deleted left out."""
@@ -53,7 +57,9 @@ def files() -> list[str]:
     return [name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
 
 
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in modules()]
+)
 def test_examples_in_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

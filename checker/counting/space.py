@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.execute import after, initial
+from isolitmus.checker.running.locality import scans
 from isolitmus.model.execution import Effect, Event, RowRead
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.table import TableState
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Mapping
 
+    from isolitmus.checker.running.locality import Scans
     from isolitmus.model.execution import Database
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement
@@ -47,7 +49,7 @@ class Done(NamedTuple):
     overwrote. ``plain`` False: that is not one version for each row (it writes what was not in its
     snapshot, or was there twice because two commits removed one file).
     ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
-    ``paths``, of which relations ask only whether they are the same.
+    ``paths``, of which relations ask only whether they are the same; of one ``shape`` in nothing.
     """
 
     effect: Effect
@@ -58,6 +60,7 @@ class Done(NamedTuple):
     bare: Effect
     footing: int
     paths: tuple[frozenset[str], ...]
+    shape: int
 
 
 class Space:
@@ -74,30 +77,31 @@ class Space:
     def __init__(self, scope: Scope, init: tuple[Statement, ...]) -> None:
         self.scope, self.init = scope, init
         self.databases: list[Database] = []
+        self._files_of: list[Mapping[str, tuple[int, ...]]] = []
         self.done: list[Done] = []
         self._files: dict[File, int] = {}
         self._objects: dict[int, tuple[int, File]] = {}  # to hash each file once
         self._states: dict[Hashable, int] = {}
         self._effects: dict[Hashable, int] = {}
         self._footings: dict[Hashable, int] = {}
+        self._shapes: dict[Hashable, int] = {}
         self._bags: dict[Hashable, int] = {}
         self._runs: dict[tuple[int, int, int], int] = {}
+        self._scans: dict[tuple[int, int], Scans | None] = {}
+        self._left: dict[tuple[int, int, int, int], bool] = {}
+        self._alike: dict[Hashable, int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._bag_of: dict[int, int] = {}
         self.state(initial(scope.tables, init))
 
     def state(self, database: Database) -> int:
         """The number of a state; that of the initial one is 0."""
-        key = tuple(
-            (
-                *(getattr(table, name) for name in OF_STATE),
-                *(self._file(file) for file in table.files),
-            )
-            for table in database.values()
-        )
-        number = _number(self._states, key)
+        said = tuple(getattr(table, name) for table in database.values() for name in OF_STATE)
+        files = {name: tuple(map(self._file, table.files)) for name, table in database.items()}
+        number = _number(self._states, (said, *files.values()))
         if number == len(self.databases):
             self.databases.append(database)
+            self._files_of.append(files)
         return number
 
     def _file(self, file: File) -> int:
@@ -111,12 +115,37 @@ class Space:
         """The number of the effect of statement k at a commit position on a state."""
         known = self._runs.get((state, k, position))
         if known is None:
-            statement = self.scope.statements[k][position - 1]
-            made = effect(
-                statement, self.databases[state], transaction(position), self.scope.tables
-            )
-            known = self._runs[state, k, position] = self._number(made, state, k, position)
+            alike = self._inputs(state, k, position)
+            known = self._alike.get(alike)
+            if known is None:
+                statement = self.scope.statements[k][position - 1]
+                made = effect(
+                    statement, self.databases[state], transaction(position), self.scope.tables
+                )
+                known = self._alike[alike] = self._number(made, state, k, position)
+            self._runs[state, k, position] = known
         return known
+
+    def _inputs(self, state: int, k: int, position: int) -> Hashable:
+        """What the effect of a statement on a state depends on."""
+        if (k, position) not in self._scans:
+            statement = self.scope.statements[k][position - 1]
+            self._scans[k, position] = scans(statement, self.scope.tables)
+        found = self._scans[k, position]
+        database = self.databases[state]
+        if found is None or any(table.header is not None for table in database.values()):
+            return k, position, state
+        left = []
+        for scan, (name, filters) in enumerate(found):
+            some = []
+            for number, file in zip(self._files_of[state][name], database[name].files, strict=True):
+                key = k, position, scan, number
+                if key not in self._left:
+                    self._left[key] = bool(filters.files(self.scope.tables[name], [file]))
+                if self._left[key]:
+                    some.append(number)
+            left.append(tuple(some))
+        return k, position, *left
 
     def after(self, state: int, number: int) -> int:
         """The state after an effect."""
@@ -166,7 +195,9 @@ class Space:
             else:
                 kept.append(part)
         footing = _number(self._footings, tuple(kept))
-        return Done(made, position, read, frozenset(overwrote), plain, bare, footing, tuple(paths))
+        shape = _number(self._shapes, (footing, *paths))
+        overwritten = frozenset(overwrote)
+        return Done(made, position, read, overwritten, plain, bare, footing, tuple(paths), shape)
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():

@@ -8,6 +8,7 @@ refused the statement already (architecture.md 6).
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,10 +24,10 @@ from isolitmus.specs.binding import TooManyRows, bind, scalar
 from isolitmus.specs.placeholders import aliased, marked, marked_version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import Column, Schema
     from isolitmus.model.values import Rows
 
 __all__ = ["DuckExecutor"]
@@ -35,16 +36,39 @@ Checks = dict[tuple[str, str], str]
 """The conditions of the constraints, by table and name."""
 
 
-@cache
-def _duck() -> duckdb.DuckDBPyConnection:
-    """One DuckDB for the process: starting one costs more than what it is asked."""
-    connection = duckdb.connect(":memory:")
-    connection.execute("SET threads = 1")
-    return connection
+class _Duck:
+    """One DuckDB for the process, since starting one costs more than what it is asked; it holds the
+    initial tables of whoever asked last.
+    """
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(":memory:")
+        self._connection.execute("SET threads = 1")
+        self._holds: DuckExecutor | None = None
+
+    def run(self, sql: str) -> duckdb.DuckDBPyConnection:
+        return self._connection.execute(sql)
+
+    @contextmanager
+    def holding(self, executor: DuckExecutor, setup: Iterable[str]) -> Iterator[None]:
+        """A transaction on the executor's initial tables, which are made by ``setup`` and stay."""
+        if self._holds is not executor:
+            self._holds = None
+            for sql in setup:
+                self.run(sql)
+            self._holds = executor
+        self.run("BEGIN TRANSACTION")
+        try:
+            yield
+        finally:
+            self.run("ROLLBACK")
+
+
+_duck = cache(_Duck)
 
 
 class DuckExecutor:
-    """Runs transactions one after another in an in-memory DuckDB."""
+    """Runs transactions one after another in an in-memory DuckDB; an order is run once."""
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
@@ -61,12 +85,15 @@ class DuckExecutor:
             for select in st.unseen(statement)
             if select.version is not None
         }
-        self._init: list[str] = []
+        self._setup = [
+            _made(schema) if schema.exists else f'DROP TABLE IF EXISTS "{schema.name}"'
+            for schema in tables.values()
+        ]
         self._checks: list[Checks] = [{}]
         for number, statement in enumerate(litmus.init, 1):
-            self._init += _translate(statement, tables)
+            self._setup += _translate(statement, tables)
             self._checks.append(self._constrained(self._checks[-1], statement))
-            self._init += [
+            self._setup += [
                 f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
                 for at in sorted(kept)
                 if at[1] == number
@@ -76,14 +103,17 @@ class DuckExecutor:
             for name, statement in litmus.transactions.items()
             if not litmus.client(name).let
         }
+        self._orders: dict[tuple[str, ...], Mapping[str, Rows] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
-        run = _duck().execute
-        for schema in self._litmus.tables.values():
-            run(_made(schema) if schema.exists else f'DROP TABLE IF EXISTS "{schema.name}"')
-        for sql in self._init:
-            run(sql)
+        if order not in self._orders:
+            with _duck().holding(self, self._setup):
+                self._orders[order] = self._run(order)
+        return self._orders[order]
+
+    def _run(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        run = _duck().run
         reached: dict[str, int] = {}
         checks = self._checks[-1]
         for name in order:
@@ -111,7 +141,7 @@ class DuckExecutor:
         return {
             name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())
             for name, schema in self._litmus.tables.items()
-            if schema.exists or run("FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+            if schema.exists or run(f"FROM duckdb_tables() WHERE table_name = '{name}'").fetchall()
         }
 
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
@@ -138,7 +168,7 @@ class DuckExecutor:
 
     def _bound(self, name: str) -> list[str]:
         """The statement of a transaction whose client reads first, now."""
-        tables, run = self._litmus.tables, _duck().execute
+        tables, run = self._litmus.tables, _duck().run
         values = {
             parameter: scalar(query.sql, tuple(run(_query(query.sql, tables)).fetchall()))
             for parameter, query in self._litmus.client(name).let.items()
@@ -169,6 +199,10 @@ def _tree(sql: str, schemas: Mapping[str, Schema]) -> exp.Expr:
 
 def _after(table: str, number: int) -> str:
     return f"{table.lower()} after init {number}"
+
+
+def _column(column: Column) -> str:
+    return f'"{column.name}" {column.type}'
 
 
 def _translate(
@@ -263,7 +297,7 @@ def _made(schema: Schema) -> str:
 
 
 def _columns(schema: Schema) -> str:
-    return ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
+    return ", ".join(map(_column, schema.columns))
 
 
 def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:

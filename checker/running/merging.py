@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.table import File
     from isolitmus.model.values import Row
 
-__all__ = ["merge"]
+__all__ = ["merge", "target_filters"]
 
 
 def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
@@ -56,7 +56,7 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     words = f"{schema.name} ON {statement.on}"
     words += " OR BY NO SOURCE" if statement.by_source else ""
     read = RowRead(schema.name, words, concerned, snapshot.matching(schema.name, concerned))
-    filters = _filters(schema, statement)
+    filters = target_filters(schema, statement)
     live = snapshot.files(schema.name)
     touched: tuple[File, ...] = ()
     if statement.matched or statement.by_source:
@@ -100,7 +100,7 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
 
 
-def _filters(schema: Schema, statement: st.Merge) -> Filters:
+def target_filters(schema: Schema, statement: st.Merge) -> Filters:
     """What MERGE records of its read of the target: all of it if rows that no source row matches
     count (ClassicMergeExecutor.scala, findTouchedFiles).
     """

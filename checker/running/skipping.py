@@ -9,7 +9,7 @@ filter that Delta's rules cannot build keeps the file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
@@ -39,16 +39,16 @@ class Filters:
         subquery: what the transaction read.
         """
         pruning = [p for p in self.partition if not ex.subqueries(p)]
-
-        @cache
-        def kept(partition: Row) -> bool:
-            row = schema.spread(partition)
-            return all(ex.evaluate(p, (row,)) is True for p in pruning)
-
+        given = tuple(files)
+        kept = {
+            partition
+            for partition in {f.partition for f in given}
+            if all(ex.evaluate(p, (schema.spread(partition),)) is True for p in pruning)
+        }
         return tuple(
             f
-            for f in files
-            if kept(f.partition) and all(_may_match(d, f, schema) for d in self.data)
+            for f in given
+            if f.partition in kept and all(_may_match(d, f, schema) for d in self.data)
         )
 
 

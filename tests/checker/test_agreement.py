@@ -155,9 +155,8 @@ MINE = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [*ABSTRACT, "given", "readers", pytest.param("rc-po", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ABSTRACT, *MINE])
 def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
     some = read(MINE[name], name) if name in MINE else spec(name)
     observed = abstract.observes_versions(some)
@@ -220,6 +219,7 @@ NEIGHBOURS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", NEIGHBOURS, ids="-".join)
 def test_neighbouring_levels_differ_by_the_anomaly_that_everyone_knows(pair):
     answer = separate(*map(spec, pair))

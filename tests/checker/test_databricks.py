@@ -48,6 +48,7 @@ def cell(level, edition, rows, loser, winner, **table):
     return "conflict" if found.endswith("Exception") else found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "edition", "rows"), EVERY)
 def test_what_is_inserted(level, edition, rows):
     """D7, D8, D9, D11, D14, D15, D17: an INSERT beside an INSERT, a DELETE, an OPTIMIZE."""
@@ -64,6 +65,7 @@ def test_what_is_inserted(level, edition, rows):
         assert cell(level, edition, rows, ONE, INSERT, **asked) == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "edition", "rows"), EVERY)
 def test_what_is_changed(level, edition, rows):
     """D10, D16, D20, D26: changes of the same row, and of different rows in one file."""
@@ -76,6 +78,7 @@ def test_what_is_changed(level, edition, rows):
         assert cell(level, edition, rows, OTHER, ONE, **asked) == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "rows"), list(product(LEVELS, (False, True))))
 def test_what_is_compacted(level, rows):
     """D12, D13, D18, D19, D22, D28: OPTIMIZE beside a change, and beside itself."""
@@ -104,6 +107,7 @@ def found(a, b, **asked):
     return separate(spec(a), spec(b), scope("rows"), **asked)
 
 
+@pytest.mark.slow
 def test_row_by_row_admits_what_goes_by_file_does_not():
     rows, files = (f"databricks-write-serializable-newest{s}" for s in ("-rows", ""))
     answer = found(rows, files)

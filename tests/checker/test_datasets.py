@@ -77,6 +77,7 @@ def test_the_format():
 ABSENT = pytest.param("", marks=pytest.mark.skip("no ../shared/datasets/awdit-tests here"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.slow] * ("l100" in n)) for n in FILES] or [ABSENT],

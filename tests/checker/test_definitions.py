@@ -1,5 +1,6 @@
 """Statements that change what a table is: no zero breaks with them, and both executors agree."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ init = ["INSERT INTO t VALUES (1, 0), (2, 1)", "INSERT INTO t VALUES (5, 0)"]
     return read_litmus(text + "\n".join(lines), "drawn")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn())
 def test_the_checks_keep_their_promises(test):

@@ -92,6 +92,7 @@ def test_three_readings_of_one_tree_agree(frame, lines):
     assert bool(verdict) == (not violations(frame, some))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 @given(frame=frames())
 def test_the_compiled_reading_of_shipped_specs(name, frame):

@@ -151,6 +151,7 @@ def test_two_writers_cannot_break_write_serializable(test):
     assert admits(frame, level("write-serializable"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(litmus_tests(least=3, most=4))
 def test_an_order_of_the_writers_explains_every_version(test):
@@ -184,6 +185,7 @@ def test_the_levels_are_a_lattice(test, name):
         assert not admits(frame, level(stronger)) or admits(frame, level(weaker))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(litmus_tests(most=4), st.sampled_from(protocols()))
 def test_a_run_retraced_is_the_run(test, name):

@@ -46,6 +46,7 @@ def ring(n):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LITMUS)
 def test_the_timeline_of_every_litmus_test_shows_each_transaction_and_version(name):
     test = litmus(name)

@@ -46,6 +46,7 @@ def test_needless_aborts_happen_and_are_needless(name):
             assert [o for o in outcomes if o != "committed"] == [abort.exception]
 
 
+@pytest.mark.slow
 def test_the_portrait_of_write_serializable():
     seen = portrait("delta-write-serializable")
     (promise,) = seen.promises

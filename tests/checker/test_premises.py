@@ -152,6 +152,7 @@ EXCEPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -34,12 +34,12 @@ PREMISE_NAMES = {
     "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
     " born-once",
 }
-SLOW = {"corollary-6b", "theorem-2"}
+QUICK = "theorem-4"
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in PROOFS]
+    "name", [n if n == QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PROOFS]
 )
 def test_a_theorem_is_proved_from_its_premises(name):
     proof = prove(PROOFS[name])
@@ -151,6 +151,7 @@ delete   = "DELETE FROM t WHERE part = 0"
 )
 
 
+@pytest.mark.slow
 def test_what_rewrites_add_may_be_ignored():
     protocol = exempting("ConcurrentAppendException")
     assert prove(Question(protocol, spec("log-serializable"))).holds

@@ -129,6 +129,7 @@ def test_reads_are_beside_the_transactions(test):
         assert not set(bits(rival.inverse().rows[k])) & {reader, source}
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4))
 def test_specs_that_do_not_ask_for_reads_do_not_see_them(test):
     execution = execute(test)

@@ -120,6 +120,7 @@ def test_separate_finds_nothing_against_the_direction_of_the_lattice(table, stro
         assert ask(table, stronger, weaker, transactions=[2]).found is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in [*levels(), *protocols()] if not needs_reads(spec(n))])
 def test_pruning_prefixes_loses_nothing(table, name):
     admits = admission(spec(name))

@@ -253,7 +253,7 @@ def test_frames_made_of_numbers_are_frames(layout):
 def pinned(scope, n, *found):
     """The counts of Delta's two levels and the repair: admitted, not log-, not write-serializable,
     unexplained, not as the log's order has it."""
-    slow = pytest.mark.slow if n > 2 and (n, scope) != (3, "two-partitions") else ()
+    slow = pytest.mark.slow if n > 2 else ()
     return pytest.param(scope, n, found, marks=slow, id=f"{scope}-{n}")
 
 
@@ -299,6 +299,7 @@ def test_what_is_not_executed_would_be_explained(small, n):
     assert executed > 100
 
 
+@pytest.mark.slow
 def test_the_smallest_is_the_first_that_enumeration_has(small):
     asked, judged = spec("delta-write-serializable"), spec("write-serializable")
     admits, allows = admission(asked), admission(judged)
@@ -319,6 +320,7 @@ def test_two_processes_count_what_one_does(small):
     assert one.to_json()["protocols"] == two.to_json()["protocols"]
 
 
+@pytest.mark.slow
 def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
     def all_of(done):
         smallest = {key: litmus.text for key, litmus in done.smallest.items()}

@@ -61,6 +61,7 @@ RAW = (
 SHOWN = [name for name in litmus_tests() if name in RAW or not getattr(litmus(name), "raw", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_words_are_those_of_the_golden(name):
     path = GOLDEN / f"{name}.txt"
@@ -74,6 +75,7 @@ def test_every_golden_is_of_a_litmus_test():
     assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(SHOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", litmus_tests())
 def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(name):
     test = litmus(name)
@@ -98,6 +100,7 @@ def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(
         assert {edges[0].source, edges[-1].target} & set(conclusion.split())
 
 
+@pytest.mark.slow
 def test_every_abort_on_a_conflict_is_explained():
     explained = 0
     for name in litmus_tests():

@@ -561,6 +561,7 @@ def test_the_program_itself_says_it_so(tmp_path):
     assert re.fullmatch(r"isolitmus: no litmus test 'reordr'; [^\n]*\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_signs_of_a_picture_gets_others():
     program = Path(sys.executable).with_name("isolitmus")
     done = subprocess.run(

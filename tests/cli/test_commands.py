@@ -30,6 +30,7 @@ def test_separate_as_json_has_the_contract_s_keys(call):
     assert set(answer["violation"]["cycle"][0]) == {"from", "to", "kind", "why"}
 
 
+@pytest.mark.slow
 def test_a_proof_exits_0_and_says_what_it_took(call):
     question = ("delta-serializable", "log-serializable", "--unbounded")
     status, out, err = call("separate", *question, "--json")
@@ -118,6 +119,7 @@ def test_separate_says_what_it_supposes_and_shows_every_order(call):
     assert "If x2 came before x1:\n  T2 before T1, because" in out
 
 
+@pytest.mark.slow
 def test_sweep_counts_every_candidate(call):
     status, out, _ = call("sweep", "two-partitions", "--transactions", "2")
     assert status == 1
@@ -127,6 +129,7 @@ def test_sweep_counts_every_candidate(call):
     assert [document["candidates"] for document in json.loads(out)] == [196, 4116]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -292,6 +295,7 @@ def test_show_prints_a_thing_in_full(call):
     assert "delete.start insert delete.commit" in out
 
 
+@pytest.mark.slow
 def test_demo_without_spark_writes_a_report(call, tmp_path):
     status, out, _ = call("demo", "--no-spark", "--out", tmp_path / "out", "--json")
     document = json.loads(out)

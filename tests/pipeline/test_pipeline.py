@@ -25,6 +25,7 @@ def without_seconds(document):
     return {key: value for key, value in document.items() if key != "seconds"}
 
 
+@pytest.mark.slow
 def test_rows_of_shards_hold_what_the_kernel_counts():
     work = planned(scope("two-partitions"), 2)
     wanted = list(range(len(shards(work.scope, 2))))

@@ -1,0 +1,81 @@
+"""A statement's effect depends on the files that its scans leave, and on nothing else."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+
+from isolitmus.checker import strategies
+from isolitmus.checker.running.effects import effect
+from isolitmus.checker.running.execute import after, initial
+from isolitmus.checker.running.locality import scans
+from isolitmus.model.execution import Event
+from isolitmus.specs import scope
+from isolitmus.specs.catalogue import scopes
+
+
+def restricted(database, schemas, found):
+    """The database without the files that no scan leaves."""
+    return {
+        name: replace(
+            state,
+            files=tuple(
+                file
+                for file in state.files
+                if any(
+                    filters.files(schemas[name], [file])
+                    for scanned, filters in found
+                    if scanned == name
+                )
+            ),
+        )
+        for name, state in database.items()
+    }
+
+
+def shown(done):
+    """All of an effect that can be compared."""
+    reads = [replace(read, matches=None) for read in done.reads]
+    return replace(done, reads=tuple(reads), error=None), str(done.error)
+
+
+def is_local(statement, database, schemas):
+    """Whether the law says something here; it holds if it does."""
+    found = scans(statement, schemas)
+    if found is None:
+        return False
+    less = restricted(database, schemas, found)
+    one, other = (effect(statement, on, "T", schemas) for on in (database, less))
+    assert shown(one) == shown(other), (statement.sql, database)
+    return less != database
+
+
+@given(strategies.litmus_tests())
+def test_of_statements_on_the_tables_that_others_leave(litmus):
+    database = initial(litmus.tables, litmus.init)
+    for name, statement in litmus.transactions.items():
+        is_local(statement, database, litmus.tables)
+        done = effect(statement, database, name, litmus.tables)
+        if done.error is None:
+            database = after(database, Event(name, done, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", scopes())
+def test_of_the_statements_of_scopes(name):
+    """And of most of them it says something."""
+    inside = scope(name)
+    told = 0
+    for init in inside.inits:
+        start = initial(inside.tables, init)
+        for pair in permutations(inside.statements, 2):
+            database = start
+            for k, statements in enumerate(pair):
+                done = effect(statements[k], database, f"T{k + 1}", inside.tables)
+                if done.error is not None:
+                    break
+                database = after(database, Event(f"T{k + 1}", done, 0))
+            for statements in inside.statements:
+                told += is_local(statements[2 % len(statements)], database, inside.tables)
+    assert told > 30

@@ -214,9 +214,7 @@ def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Stateme
         read = read_statement(statement.sql, schemas)
     except SqlError as error:
         raise ex.EvaluationError("AnalysisException", str(error)) from None
-    if isinstance(read, st.Insert) and isinstance(statement, st.Insert):
-        return replace(read, dynamic=statement.dynamic, data_change=statement.data_change)
-    return read
+    return st.read_anew(statement, read)
 
 
 def rebased(snapshot: Snapshot, effect: Effect) -> Effect:

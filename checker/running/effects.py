@@ -18,6 +18,7 @@ from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.replacing import replaced
 from isolitmus.checker.running.skipping import command_filters, in_partitions
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
+from isolitmus.checker.running.streaming import micro_batch
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.definition import Definition, Late, Replace, Restore
@@ -109,7 +110,10 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     (WriteIntoDelta.scala).
     """
     schema = snapshot.schemas[statement.target]
-    result = snapshot.query(statement.query, statement.target)
+    if statement.stream:  # planned before its transaction starts, which sees no scan
+        result = snapshot.planned().query(statement.query)
+    else:
+        result = snapshot.query(statement.query, statement.target)
     branches = snapshot.inserted(schema, result.branches)
     new = [row for branch in branches for row in branch]
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
@@ -133,7 +137,8 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
     if not statement.data_change:
         footprint = replace(footprint, data_change=False)
-    return Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+    done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+    return micro_batch(statement, done, footprint) if statement.stream else done
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:

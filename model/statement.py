@@ -79,7 +79,8 @@ class Insert:
     partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option, and
     so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
     None without it. ``stream``: it is a micro-batch of the streaming sink, in output mode append or,
-    with ``overwrite``, complete.
+    with ``overwrite``, complete. ``generates``: the identity columns that it leaves out; the query
+    gives NULL for them.
     """
 
     sql: str
@@ -91,6 +92,7 @@ class Insert:
     data_change: bool = True
     grows: tuple[Column, ...] | None = None
     stream: bool = False
+    generates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

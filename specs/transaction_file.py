@@ -113,7 +113,9 @@ class TransactionReader(RawReader):
         """One that is a table: its keys tell of which kind it is."""
         kinds = {"sql", "write", "stream"} & table.keys()
         if not kinds and {*RAW_KEYS, "app"} & table.keys():
-            return self.raw(name, table, where, schemas), Client()
+            raw = self.raw(name, table, where, schemas)
+            self.plain(schemas[raw.target], where)
+            return raw, Client()
         if "write" in kinds or "stream" in kinds:
             client = self.writer(table, name, where, schemas)
             if client.write is not None and client.write.merges:
@@ -261,8 +263,14 @@ class TransactionReader(RawReader):
             self.target(table, where, schemas),
             self.get(table, where, "query", str),
         )
+        self.plain(schemas[target], where)
         batch = Write(target, "append" if mode == "append" else "complete", query, stream=True)
         return replace(client, write=batch, app=client.app or (name, 0))
+
+    def plain(self, schema: Schema, where: str) -> None:
+        """Refuse identity columns."""
+        if schema.generates:
+            self.refuse(f"{where}: {schema.name} has identity columns, which only SQL writes here")
 
     def write(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Write:
         mode = self.get(table, where, "write", str)
@@ -280,6 +288,7 @@ class TransactionReader(RawReader):
             self.refuse(f"{where}.options.replaceWhere needs write = 'overwrite'")
         if "replaceWhere" in options and "partitionOverwriteMode" in options:
             self.refuse(f"{where}.options has replaceWhere and partitionOverwriteMode; one of them")
+        self.plain(schemas[target], where)
         query = self.get(table, where, "query", str)
         return Write(target, "append" if mode == "append" else "overwrite", query, options)
 

@@ -18,6 +18,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
+from isolitmus.model.expression import RANGES
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
 from isolitmus.specs.placeholders import aliased, marked, marked_version
@@ -83,6 +84,8 @@ class DuckExecutor:
         for schema in self._litmus.tables.values():
             columns = ", ".join(f'"{column.name}" {column.type}' for column in schema.columns)
             run(f'CREATE OR REPLACE TABLE "{schema.name}" ({columns})')
+            for sql in _sequences(schema):
+                run(sql)
         for sql in self._init:
             run(sql)
         reached: dict[str, int] = {}
@@ -137,6 +140,27 @@ class DuckExecutor:
             for parameter, query in self._litmus.client(name).let.items()
         }
         return _translate(bind(self._litmus.transactions[name], values, tables), tables)
+
+
+def _sequences(schema: Schema) -> list[str]:
+    """For each identity column of a table that was just made, a sequence of its values."""
+    low, high = RANGES["BIGINT"]
+    made = [
+        f'CREATE OR REPLACE SEQUENCE "{schema.name}.{column.name}" MINVALUE {low} MAXVALUE {high}'
+        f" START WITH {column.identity.start} INCREMENT BY {column.identity.step}"
+        for column in schema.columns
+        if column.identity is not None
+    ]
+    return [*made, *_defaults(schema, schema.name)]
+
+
+def _defaults(schema: Schema, table: str) -> list[str]:
+    """That a table takes the values of identity columns from the sequences."""
+    return [
+        f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'"{schema.name}.{column.name}"\')'
+        for column in schema.columns
+        if column.identity is not None
+    ]
 
 
 def _query(sql: str, schemas: Mapping[str, Schema]) -> str:
@@ -242,6 +266,7 @@ def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]
         check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
     return [
         f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
+        *_defaults(schema, "replacement"),
         f"INSERT INTO replacement ({columns}) {query}",
         *check,
         f'DELETE FROM "{schema.name}" WHERE {where}',

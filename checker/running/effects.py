@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.growing import grown
+from isolitmus.checker.running.identity import generated, marked
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
@@ -114,7 +115,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         result = snapshot.planned().query(statement.query)
     else:
         result = snapshot.query(statement.query, statement.target)
-    branches = snapshot.inserted(schema, result.branches)
+    branches = snapshot.inserted(schema, generated(snapshot, statement, result.branches))
     new = [row for branch in branches for row in branch]
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
@@ -138,7 +139,9 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     if not statement.data_change:
         footprint = replace(footprint, data_change=False)
     done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
-    return micro_batch(statement, done, footprint) if statement.stream else done
+    if statement.stream:
+        return micro_batch(statement, done, footprint)
+    return marked(snapshot, statement, len(new), done)
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:

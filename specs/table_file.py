@@ -243,14 +243,15 @@ class FileReader:
         if not text:
             return None
         found = IDENTITY.fullmatch(text)
-        step = 1 if found is None else int(found["step"] or 1)
-        if found is None or type_ != "BIGINT" or step == 0:
+        start, step = (1, 1) if found is None else (int(found[k] or 1) for k in ("start", "step"))
+        # on the way to 0 Delta would take it for the value of an INSERT without rows
+        if found is None or type_ != "BIGINT" or start * step <= 0:
             self.refuse(
                 f"{where}: '{name} {type_} {text.strip()}' is no column; write NAME TYPE, or"
                 " NAME BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 INCREMENT BY 1), or BY DEFAULT"
-                " for ALWAYS, with numbers of at most 9 digits"
+                " for ALWAYS; with numbers of at most 9 digits, both above 0 or both below"
             )
-        return Identity(found["when"].upper() == "ALWAYS", int(found["start"] or 1), step)
+        return Identity(found["when"].upper() == "ALWAYS", start, step)
 
 
 def _line(text: str, key: str) -> int:

@@ -49,13 +49,17 @@ def generated(
 
 
 def marked(snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect) -> Effect:
-    """The effect of an INSERT that has generated values for so many rows: it writes the marks."""
+    """The effect of an INSERT that has generated values for so many rows: it writes the marks.
+
+    Without a row, too, if it has written an empty file, as it does where there are no partitions: of that
+    the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the start.
+    """
     footprint, name = done.footprint, statement.target
-    if not statement.generates or not rows or footprint is None:
-        return done
     schema, metadata = snapshot.schemas[name], snapshot.header(name).metadata
+    if not statement.generates or footprint is None or (schema.partition_indexes and not rows):
+        return done
     reached = dict(metadata.reached)
-    for index in statement.generates:
+    for index in statement.generates if rows else ():
         first, step = _next(schema, index, metadata.reached)
         reached[schema.columns[index].name.lower()] = first + (rows - 1) * step
     after = replace(metadata, reached=reached)
@@ -63,7 +67,8 @@ def marked(snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect) ->
     write = RowWrite(item, item, described(schema, metadata), described(schema, after))
     told = replace(footprint.marks, metadata=after, identity=True)
     footprint = replace(footprint, marks=told)
-    return replace(done, writes=(*done.writes, write), footprint=footprint)
+    writes = (*done.writes, write) if rows else done.writes
+    return replace(done, writes=writes, footprint=footprint)
 
 
 def marks(table: str) -> str:

@@ -90,3 +90,24 @@ def test_columns_that_come_beside_generated_values():
         (2, 6, None),
         (3, 8, 9),
     )
+
+
+@pytest.mark.parametrize("partitions", ["", 'partitioned_by = ["n"]'])
+def test_an_insert_of_nothing_writes_the_marks_again_where_it_writes_an_empty_file(partitions):
+    test = read_litmus(
+        f"""
+        title = "Built by a test"
+        schedule = "a b"
+        [table]
+        columns = "id BIGINT GENERATED ALWAYS AS IDENTITY, n INT"
+        {partitions}
+        [transactions]
+        a = "INSERT INTO t (n) SELECT 1 WHERE EXISTS (SELECT 1 FROM t WHERE id > 9)"
+        b = "INSERT INTO t (n) VALUES (7)"
+        """,
+        "built",
+    )
+    judged = run(test, protocol(SERIALIZABLE))
+    outcomes = {name: t.outcome for name, t in judged.run.transactions.items()}
+    assert outcomes == {"a": "no-op" if partitions else "committed", "b": "committed"}
+    assert judged.run.tables["t"] == ((1, 7),)

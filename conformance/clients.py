@@ -77,7 +77,8 @@ class Clients:
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
         confs = {**self._tables.layout(target(statement)), **client.conf}
-        if client.app is not None:
+        stream = client.write is not None and client.write.stream
+        if client.app is not None and not stream:
             app, version = client.app
             confs |= {f"{WRITE}.txnAppId": app, f"{WRITE}.txnVersion": str(version)}
         if client.session is not None:
@@ -90,7 +91,8 @@ class Clients:
         if client.write is not None:
             query = self._placed(bound(client.write.query, values))
             options = {k: bound(value, values) for k, value in client.write.options.items()}
-            return _write(replace(client.write, query=query, options=options), spark, self._tables)
+            write = replace(client.write, query=query, options=options)
+            return _write(write, client.app, spark, self._tables)
         told = bind(statement, values, self._litmus.tables)
         return body(replace(told, sql=self._placed(told.sql)), spark)
 
@@ -123,9 +125,11 @@ def body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
     return run
 
 
-def _write(write: Write, spark: Any, tables: Tables) -> Callable[[], Rows | None]:
+def _write(
+    write: Write, app: tuple[str, int] | None, spark: Any, tables: Tables
+) -> Callable[[], Rows | None]:
     """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them;
-    those that it adds have their own names.
+    those that it adds have their own names. Or a micro-batch, of this query and number.
     """
     schema = tables.schemas[write.table]
     names = [c.name for c in schema.columns]
@@ -135,6 +139,9 @@ def _write(write: Write, spark: Any, tables: Tables) -> Callable[[], Rows | None
         query = spark.sql(write.query)
         more = query.columns[len(names) :] if write.merges else []
         frame = query.toDF(*names, *more).selectExpr(*columns, *(f"`{name}`" for name in more))
+        if write.stream and app is not None:
+            tables.add_batch(frame, write, app, spark)
+            return
         writer = frame.write.format("delta").mode(write.mode)
         writer.options(**write.options).save(str(tables.paths[write.table]))
 

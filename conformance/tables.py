@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance import raw
+from isolitmus.conformance.streaming import add_batch
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.raw import Raw
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from isolitmus.conformance.session import Session
+    from isolitmus.model.client import Write
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
 
@@ -79,6 +81,10 @@ class Tables:
         """A raw transaction as a callable."""
         name = statement.target
         return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
+
+    def add_batch(self, frame: Any, write: Write, batch: tuple[str, int], spark: Any) -> None:
+        """Give a DataFrame to the streaming sink, as a batch of a query."""
+        add_batch(frame, self.paths[write.table], write.mode, batch, self._session, spark)
 
     def create(self, level: str) -> None:
         """Create the tables that are to be there, empty, at this isolation level."""

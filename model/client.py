@@ -46,12 +46,15 @@ Aside = CacheTable | SetConf
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table."""
+    """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table; or a
+    micro-batch of a streaming query, in output mode append or complete, that has what ``query`` gives.
+    """
 
     table: str
-    mode: Literal["append", "overwrite"]
+    mode: Literal["append", "overwrite", "complete"]
     query: str
     options: Mapping[str, str] = field(default_factory=dict)
+    stream: bool = False
 
     @property
     def merges(self) -> bool:
@@ -69,7 +72,8 @@ class Client:
     """Of one transaction: what is run ``before`` it, the queries that it reads into parameters
     (``let``; ``:name`` in its SQL is then the literal value), its own confs, the session that it
     shares with others (None: one of its own), the DataFrame write that it is, if it is one, and the
-    application with the version that it writes for, if it is to be idempotent.
+    application with the version that it writes for, if it is to be idempotent: of a micro-batch, the
+    streaming query and the number of the batch.
     """
 
     before: tuple[Aside, ...] = ()

@@ -113,7 +113,8 @@ class Metadata:
     ``id`` is who made it: a table that is replaced gets another one; ``created`` stands for when that
     was, of a clone for when its source was made. ``comments`` are those of
     columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
-    has not the isolation level that the protocol says, and is Serializable.
+    has not the isolation level that the protocol says, and is Serializable. ``reached``: of an identity
+    column, by name, the last value that was generated (its high-water mark, also in the schema string).
     """
 
     columns: tuple[Column, ...] = ()
@@ -125,6 +126,7 @@ class Metadata:
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
     levelled: bool = True
     created: str = ""
+    reached: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def mapped(self) -> bool:
@@ -155,7 +157,8 @@ class Header:
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
         }
         metadata = Metadata(schema.columns, schema.partitioned_by, configuration)
-        return cls(metadata, frozenset((*LEGACY, *features, *needed(configuration))))
+        identity = ("identityColumns",) if schema.generates else ()
+        return cls(metadata, frozenset((*LEGACY, *features, *needed(configuration), *identity)))
 
     def after(
         self,
@@ -218,6 +221,8 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
             return f"set the property {key}"
     if read.columns != winner.columns:
         return "changed the columns"
+    if read.reached != winner.reached:
+        return "wrote down later values of an identity column"
     return "changed the comment of a column" if read.comments != winner.comments else None
 
 

@@ -6,7 +6,7 @@ engines receive unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
@@ -31,6 +31,7 @@ __all__ = [
     "Truncate",
     "Update",
     "Values",
+    "read_anew",
     "unseen",
 ]
 
@@ -77,7 +78,9 @@ class Insert:
     of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
     partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option, and
     so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
-    None without it.
+    None without it. ``stream``: it is a micro-batch of the streaming sink, in output mode append or,
+    with ``overwrite``, complete. ``generates``: the identity columns that it leaves out; the query
+    gives NULL for them.
     """
 
     sql: str
@@ -88,6 +91,8 @@ class Insert:
     dynamic: bool = False
     data_change: bool = True
     grows: tuple[Column, ...] | None = None
+    stream: bool = False
+    generates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +192,18 @@ Statement = (
     | Late
     | Raw
 )
+
+
+def read_anew(statement: Statement, read: Statement) -> Statement:
+    """A statement as its text was read once more: what only its client says of it stays."""
+    if not isinstance(statement, Insert) or not isinstance(read, Insert):
+        return read
+    return replace(
+        read,
+        dynamic=statement.dynamic,
+        data_change=statement.data_change,
+        stream=statement.stream,
+    )
 
 
 def unseen(statement: Statement) -> tuple[Select, ...]:

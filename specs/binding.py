@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model import statement as st
@@ -82,9 +81,7 @@ def bind(
     if not values:
         return statement
     read = read_statement(bound(statement.sql, values), schemas, _said(statement, values))
-    if isinstance(read, st.Insert) and isinstance(statement, st.Insert):
-        return replace(read, dynamic=statement.dynamic, data_change=statement.data_change)
-    return read
+    return st.read_anew(statement, read)
 
 
 def _said(statement: st.Statement, values: Mapping[str, Value]) -> str:

@@ -148,7 +148,8 @@ class _LitmusReader(TransactionReader, ExpectationReader):
         if not any(isinstance(aside, CacheTable) for aside in asides):
             return
         for name, statement in transactions.items():
-            if not isinstance(statement, FRESH):
+            stream = isinstance(statement, Insert) and statement.stream
+            if stream or not isinstance(statement, FRESH):
                 self.refuse(
                     f"transactions.{name}: '{statement.sql}' beside CACHE TABLE, which it does not fill"
                     " anew, is not modelled"

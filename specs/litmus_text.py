@@ -79,7 +79,7 @@ def _transaction(statement: Statement, client: Client) -> str:
     if client.write is None:
         table["sql"] = _text(statement.sql)
     else:
-        table["write"] = _text(client.write.mode)
+        table["stream" if client.write.stream else "write"] = _text(client.write.mode)
         table["table"] = _text(client.write.table)
         table["query"] = _text(client.write.query)
         if client.write.options:

@@ -78,6 +78,9 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         reader.refuse(
             f"scope holds '{travelling}'; a table's older versions and other paths are for litmus tests"
         )
+    numbered = next((name for name, schema in schemas.items() if schema.generates), None)
+    if numbered is not None:
+        reader.refuse(f"scope has table {numbered}, and identity columns are for litmus tests")
     noops = reader.get(inner, "scope", "noops", str, "skip")
     if noops not in ("skip", "keep"):
         reader.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")

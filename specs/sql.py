@@ -16,6 +16,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.definition import Definition
 from isolitmus.model.errors import SqlError
 from isolitmus.model.normal import columns
 from isolitmus.specs.sql_definitions import is_definition
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["read_statement"]
 
 
+NUMBERED = st.Insert | st.Delete | st.Update | st.Truncate | st.Optimize | Definition
+"""The statements that may write a table with identity columns."""
 VERB = re.compile(r"\s*(OPTIMIZE|REORG)\b", re.IGNORECASE)
 
 
@@ -45,7 +48,13 @@ def read_statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") 
     >>> read_statement("DELETE FROM t WHERE part = 0", {"t": t}).where.op
     '='
     """
-    return _StatementReader(sql, schemas, Place(sql, label)).statement()
+    reader = _StatementReader(sql, schemas, Place(sql, label))
+    statement = reader.statement()
+    if not isinstance(statement, st.Read | NUMBERED) and schemas[statement.target].generates:
+        reader.place.refuse(
+            None, f"'{sql.split(maxsplit=1)[0]}' on a table with identity columns {OUTSIDE}"
+        )
+    return statement
 
 
 @cache

@@ -36,19 +36,47 @@ class InsertReader(QueryReader):
         fixed = self.fixed(schema, target.args.get("partition"))
         open_ = tuple(i for i in range(len(schema.columns)) if i not in fixed)
         order = self.columns(schema, names, open_) if names else open_
+        generated = tuple(i for i in open_ if i not in order)
+        self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
         keyed = any(isinstance(branch, st.Select) and branch.keys for branch in query)
         if keyed and schema.rows_per_file not in (None, 1):
             self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
-        placed = tuple(self.placed(node, schema, order, fixed, branch) for branch in query)
+        if generated:
+            self.numbered(node, query)
+        given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in generated}
+        placed = tuple(self.placed(node, schema, order, given, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
         overwrite = bool(node.args.get("overwrite"))
         if node.args.get("where"):
             if names or fixed:
                 self.place.refuse(node, f"REPLACE WHERE with a list of columns {OUTSIDE}")
             where, overwrite = self.replaced(side, node.args["where"]), True
-        return st.Insert(self.sql, schema.name, placed, overwrite, where if overwrite else None)
+        where = where if overwrite else None
+        return st.Insert(self.sql, schema.name, placed, overwrite, where, generates=generated)
+
+    def identities(self, node: exp.Expr, schema: Schema, order: tuple[int, ...]) -> None:
+        """Refuse values for columns that always have their own."""
+        for index in order:
+            column = schema.columns[index]
+            if column.identity is not None and column.identity.always:
+                self.place.refuse(
+                    node,
+                    f"column {column.name} is GENERATED ALWAYS AS IDENTITY: list the other columns,"
+                    " as Delta wants it",
+                )
+
+    def numbered(self, node: exp.Expr, query: st.Query) -> None:
+        """Refuse a query of which nobody says in what order its rows come."""
+        branch = query[0]
+        one = isinstance(branch, st.Values) or (branch.grouped and not branch.keys)
+        if len(query) > 1 or not one:
+            self.place.refuse(
+                node,
+                "which row gets which value of an identity column is modelled for VALUES, a SELECT"
+                " without FROM, and aggregates without GROUP BY",
+            )
 
     def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
         """The condition of a REPLACE WHERE, which Delta gets as it was written."""
@@ -99,7 +127,8 @@ class InsertReader(QueryReader):
             if index in order:
                 self.place.refuse(name, f"column '{name.name}' is named twice")
             order.append(index)
-        if set(order) != set(wanted):
+        left = {i for i in wanted if schema.columns[i].identity is None}
+        if not left <= set(order) <= set(wanted):
             self.place.refuse(
                 names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
             )
@@ -149,6 +178,10 @@ class InsertReader(QueryReader):
             column = self.scope(side).resolve(node.this)
             value = read_expression(scope, node.expression, null=column.type)
             self.stores(node, schema.columns[column.index], value)
+            if schema.columns[column.index].identity is not None:
+                self.place.refuse(
+                    node, f"'{column.name}' is an identity column, which Delta lets nobody update"
+                )
             if column.index in sets:
                 self.place.refuse(node, f"column '{column.name}' is set twice")
             sets[column.index] = value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
 from isolitmus.model.header import FEATURES, SUPPORTED
-from isolitmus.model.schema import TYPES, Column, Schema
+from isolitmus.model.schema import TYPES, Column, Identity, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
 
@@ -29,6 +29,10 @@ KEY = re.compile(
 PLACE = re.compile(r"line (\d+), column (\d+)")
 LEAST, MOST = RANGES["BIGINT"]
 TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
+IDENTITY = re.compile(
+    r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
+    r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
+)
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """The table properties that the model knows, each "true" or "false"."""
 
@@ -202,6 +206,11 @@ class FileReader:
                 self.refuse(
                     f"{where}.partitioned_by names no column: '{partition}'{near(partition, names)}"
                 )
+            column = columns[names.index(partition.lower())]
+            if column.identity is not None:
+                self.refuse(
+                    f"{where}.partitioned_by names the identity column {column.name}, which Delta refuses"
+                )
         if len(partitions) == len(columns):
             self.refuse(f"{where}.partitioned_by takes every column; at least one must hold data")
         rows_per_file = table.get("rows_per_file")
@@ -231,13 +240,29 @@ class FileReader:
         return Schema(name, columns, partitions, properties, rows_per_file, exists=exists)
 
     def column(self, where: str, text: str) -> Column:
-        words = text.split()
-        if len(words) != 2 or not NAME.fullmatch(words[0]):
+        words = text.split(maxsplit=2)
+        if len(words) < 2 or not NAME.fullmatch(words[0]):
             self.refuse(f"{where}.columns: '{text.strip()}' is no column; write NAME TYPE, …")
         type_ = words[1].upper()
         if type_ not in TYPES:
             self.refuse(f"{where}.columns: no type '{words[1]}'{near(type_, TYPES)}")
-        return Column(words[0], type_)
+        identity = self.identity(f"{where}.columns", words[0], type_, *words[2:])
+        return Column(words[0], type_, identity)
+
+    def identity(self, where: str, name: str, type_: str, text: str = "") -> Identity | None:
+        """What follows the type of a column."""
+        if not text:
+            return None
+        found = IDENTITY.fullmatch(text)
+        start, step = (1, 1) if found is None else (int(found[k] or 1) for k in ("start", "step"))
+        # on the way to 0 Delta would take it for the value of an INSERT without rows
+        if found is None or type_ != "BIGINT" or start * step <= 0:
+            self.refuse(
+                f"{where}: '{name} {type_} {text.strip()}' is no column; write NAME TYPE, or"
+                " NAME BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 INCREMENT BY 1), or BY DEFAULT"
+                " for ALWAYS; with numbers of at most 9 digits, both above 0 or both below"
+            )
+        return Identity(found["when"].upper() == "ALWAYS", start, step)
 
 
 def _line(text: str, key: str) -> int:

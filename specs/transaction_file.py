@@ -43,7 +43,11 @@ CLIENT = ("before", "let", "conf", "session", "app")
 """The keys that every transaction may have."""
 WRITE = ("write", "table", "query", "options")
 """Those of a DataFrame write."""
+STREAM = ("stream", "table", "query")
+"""Those of a micro-batch of a streaming query."""
 MODES = ("append", "overwrite")
+OUTPUT_MODES = ("append", "complete")
+"""Those of Delta's streaming sink (DeltaDataSource.scala, createSink)."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "replaceWhere": (),
     "dataChange": ("true", "false"),
@@ -81,7 +85,7 @@ class TransactionReader(RawReader):
         texts = (v.get("sql") if isinstance(v, dict) else v for v in given.values())
         self.wider = self.grown(texts, schemas)
         for name, value in given.items():
-            if isinstance(value, dict) and "write" in value:
+            if isinstance(value, dict) and "write" in value and "stream" not in value:
                 self.widen(value, f"transactions.{name}", schemas)
         for name, value in given.items():
             where = f"transactions.{name}"
@@ -107,20 +111,20 @@ class TransactionReader(RawReader):
         self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]
     ) -> tuple[st.Statement, Client]:
         """One that is a table: its keys tell of which kind it is."""
-        raw = not {"sql", "write"} & table.keys() and {*RAW_KEYS, "app"} & table.keys()
-        if raw or "write" in table:
+        kinds = {"sql", "write", "stream"} & table.keys()
+        raw = not kinds and {*RAW_KEYS, "app"} & table.keys()
+        if raw or {"write", "stream"} & kinds:
             target = self.target(table, where, schemas)
             if not schemas[target].exists:
                 self.refuse(
                     f"{where} writes {target}, which is not there at the start; only SQL finds that out"
                 )
         if raw:
-            return self.raw(name, table, where, schemas), Client()
-        if "write" in table:
-            self.keys(table, where, (*WRITE, *CLIENT))
-            client = replace(
-                self.client(table, where, schemas), write=self.write(table, where, schemas)
-            )
+            made = self.raw(name, table, where, schemas)
+            self.plain(schemas[made.target], where)
+            return made, Client()
+        if "write" in kinds or "stream" in kinds:
+            client = self.writer(table, name, where, schemas)
             if client.write is not None and client.write.merges:
                 return self.merged(client, name, where, schemas), client
             if self.wider:
@@ -129,7 +133,7 @@ class TransactionReader(RawReader):
                     ' options = { mergeSchema = "true" } only'
                 )
             return self.written(client, name, where, schemas), client
-        self.keys(table, where, ("sql", "write", *CLIENT))
+        self.keys(table, where, ("sql", "write", "stream", *CLIENT))
         client = self.client(table, where, schemas)
         text = self.get(table, where, "sql", str)
         statement = self.sql(text, name, where, schemas, client.let)
@@ -251,7 +255,31 @@ class TransactionReader(RawReader):
             self.refuse(f"{where}: {key} is {self.shown(value)}; known: {', '.join(CONFS[key])}")
         return value
 
-    # A DataFrame write
+    # A DataFrame write, or a micro-batch
+
+    def writer(self, table: Table, name: str, where: str, schemas: Mapping[str, Schema]) -> Client:
+        """The client of a write that is no statement."""
+        if "stream" not in table:
+            self.keys(table, where, (*WRITE, *CLIENT))
+            client = self.client(table, where, schemas)
+            return replace(client, write=self.write(table, where, schemas))
+        self.keys(table, where, (*STREAM, *CLIENT))
+        client = self.client(table, where, schemas)
+        mode = self.get(table, where, "stream", str)
+        if mode not in OUTPUT_MODES:
+            self.refuse(f"{where}.stream is '{mode}'; known: {', '.join(OUTPUT_MODES)}")
+        target, query = (
+            self.target(table, where, schemas),
+            self.get(table, where, "query", str),
+        )
+        self.plain(schemas[target], where)
+        batch = Write(target, "append" if mode == "append" else "complete", query, stream=True)
+        return replace(client, write=batch, app=client.app or (name, 0))
+
+    def plain(self, schema: Schema, where: str) -> None:
+        """Refuse identity columns."""
+        if schema.generates:
+            self.refuse(f"{where}: {schema.name} has identity columns, which only SQL writes here")
 
     def write(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Write:
         mode = self.get(table, where, "write", str)
@@ -269,24 +297,25 @@ class TransactionReader(RawReader):
             self.refuse(f"{where}.options.replaceWhere needs write = 'overwrite'")
         if "replaceWhere" in options and "partitionOverwriteMode" in options:
             self.refuse(f"{where}.options has replaceWhere and partitionOverwriteMode; one of them")
+        self.plain(schemas[target], where)
         query = self.get(table, where, "query", str)
         return Write(target, "append" if mode == "append" else "overwrite", query, options)
 
     def written(
         self, client: Client, name: str, where: str, schemas: Mapping[str, Schema]
     ) -> st.Statement:
-        """The INSERT that does what a DataFrame write does."""
+        """The INSERT that does what a DataFrame write does, or a micro-batch."""
         write = client.write
         assert write is not None
         condition = write.options.get("replaceWhere")
         if condition is not None:
             into = f"INSERT INTO {write.table} REPLACE WHERE {condition} "
         else:
-            into = f"INSERT {'OVERWRITE' if write.mode == 'overwrite' else 'INTO'} {write.table} "
+            into = f"INSERT {'INTO' if write.mode == 'append' else 'OVERWRITE'} {write.table} "
         query = self.sql(into + write.query, name, f"{where}.query", schemas, client.let)
         if not isinstance(query, st.Insert):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
-        return replace(query, data_change=write.data_change)
+        return replace(query, data_change=write.data_change, stream=write.stream)
 
     def widen(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> None:
         """Take note of the columns that a DataFrame write adds."""
@@ -366,7 +395,7 @@ class TransactionReader(RawReader):
             if client.write is not None and "partitionOverwriteMode" in client.write.options:
                 confs[OVERWRITE_MODE] = client.write.options["partitionOverwriteMode"]
             statement = statements[name]
-            if not isinstance(statement, st.Insert) or not statement.overwrite:
+            if not isinstance(statement, st.Insert) or not statement.overwrite or statement.stream:
                 continue
             dynamic = confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
             if dynamic and statement.where is not None:

@@ -2,6 +2,7 @@
 
 Each is a formula and its sentence. A proof lists those that it needs, and fails without any of them. They
 are said of one table, and of its definition (columns and constraints) as of a row that lies in no file.
+A table that generates identity values is outside: even a blind append reads what comes next.
 """
 
 from __future__ import annotations
@@ -251,7 +252,7 @@ PREMISES = (
     Premise(
         "read-files",
         "a row that a writer read, unless it is a RESTORE, lies in a file that it recorded as read or"
-        " removes: all its reads are tracked",
+        " removes: all its reads are tracked (that of the next identity value is not)",
         _read_files,
     ),
     Premise(
@@ -274,8 +275,8 @@ PREMISES = (
     Premise("born-once", "the row that an insert creates is new", _born_once),
     Premise(
         "blind",
-        "what says that it is a blind append is no RESTORE and reads no row of the table (raw"
-        " transactions apart, which may say so untruly)",
+        "what says that it is a blind append is no RESTORE and reads no row of the table, nor an identity"
+        " value (raw transactions apart, which may say so untruly)",
         _blind,
     ),
     Premise(

@@ -217,9 +217,7 @@ def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Stateme
         read = read_statement(statement.sql, schemas)
     except SqlError as error:
         raise ex.EvaluationError("AnalysisException", str(error)) from None
-    if isinstance(read, st.Insert) and isinstance(statement, st.Insert):
-        return replace(read, dynamic=statement.dynamic, data_change=statement.data_change)
-    return read
+    return st.read_anew(statement, read)
 
 
 def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
@@ -246,7 +244,7 @@ def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
 
 def with_definitions(events: Sequence[Event]) -> Sequence[Event]:
     """The events, each with a read of the definition of every table that it touches, where somebody
-    changes that.
+    changes that, and of whatever else it writes that is no row.
     """
     written: dict[str, list[tuple[int, RowWrite]]] = {}
     for event in events:
@@ -262,9 +260,10 @@ def _reading(
     footprint = event.effect.footprint
     touched = {read.table for read in event.effect.reads}
     touched |= set() if footprint is None else {footprint.schema.name}
+    items = {item(table) for table in touched}
+    items |= {write.id for write in event.effect.writes if write.id == write.table}
     reads: list[RowRead] = []
-    for table in sorted(touched):
-        name = item(table)
+    for name in sorted(items):
         if name not in written:
             continue
         seen = [

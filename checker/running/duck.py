@@ -19,6 +19,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
+from isolitmus.model.expression import RANGES
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
 from isolitmus.specs.placeholders import aliased, marked, marked_version
@@ -49,16 +50,25 @@ class _Duck:
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
         return self._connection.execute(sql)
 
+    def _make(self, setup: Iterable[str]) -> None:
+        self._holds = None
+        for sql in setup:
+            self.run(sql)
+
     @contextmanager
-    def holding(self, executor: DuckExecutor, setup: Iterable[str]) -> Iterator[None]:
-        """A transaction on the executor's initial tables, which are made by ``setup`` and stay."""
-        if self._holds is not executor:
-            self._holds = None
-            for sql in setup:
-                self.run(sql)
+    def holding(
+        self, executor: DuckExecutor, setup: Iterable[str], *, keep: bool
+    ) -> Iterator[None]:
+        """A transaction on the executor's initial tables, which are made by ``setup``, and stay if they
+        are to be kept.
+        """
+        if keep and self._holds is not executor:
+            self._make(setup)
             self._holds = executor
         self.run("BEGIN TRANSACTION")
         try:
+            if not keep:
+                self._make(setup)
             yield
         finally:
             self.run("ROLLBACK")
@@ -85,10 +95,10 @@ class DuckExecutor:
             for select in st.unseen(statement)
             if select.version is not None
         }
-        self._setup = [
-            _made(schema) if schema.exists else f'DROP TABLE IF EXISTS "{schema.name}"'
-            for schema in tables.values()
-        ]
+        self._setup: list[str] = []
+        for schema in tables.values():
+            gone = f'DROP TABLE IF EXISTS "{schema.name}"'
+            self._setup += [_made(schema), *_sequences(schema)] if schema.exists else [gone]
         self._checks: list[Checks] = [{}]
         for number, statement in enumerate(litmus.init, 1):
             self._setup += _translate(statement, tables)
@@ -103,12 +113,14 @@ class DuckExecutor:
             for name, statement in litmus.transactions.items()
             if not litmus.client(name).let
         }
+        self._counts = any(schema.generates for schema in tables.values())
+        """Whether there are sequences, which no ROLLBACK takes back."""
         self._orders: dict[tuple[str, ...], Mapping[str, Rows] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
         if order not in self._orders:
-            with _duck().holding(self, self._setup):
+            with _duck().holding(self, self._setup, keep=not self._counts):
                 self._orders[order] = self._run(order)
         return self._orders[order]
 
@@ -174,6 +186,27 @@ class DuckExecutor:
             for parameter, query in self._litmus.client(name).let.items()
         }
         return _translate(bind(self._litmus.transactions[name], values, tables), tables)
+
+
+def _sequences(schema: Schema) -> list[str]:
+    """For each identity column of a table that was just made, a sequence of its values."""
+    low, high = RANGES["BIGINT"]
+    made = [
+        f'CREATE OR REPLACE SEQUENCE "{schema.name}.{column.name}" MINVALUE {low} MAXVALUE {high}'
+        f" START WITH {column.identity.start} INCREMENT BY {column.identity.step}"
+        for column in schema.columns
+        if column.identity is not None
+    ]
+    return [*made, *_defaults(schema, schema.name)]
+
+
+def _defaults(schema: Schema, table: str) -> list[str]:
+    """That a table takes the values of identity columns from the sequences."""
+    return [
+        f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'"{schema.name}.{column.name}"\')'
+        for column in schema.columns
+        if column.identity is not None
+    ]
 
 
 def _query(sql: str, schemas: Mapping[str, Schema]) -> str:
@@ -325,6 +358,7 @@ def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]
         check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
     return [
         f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
+        *_defaults(schema, "replacement"),
         f"INSERT INTO replacement ({columns}) {query}",
         *check,
         f'DELETE FROM "{schema.name}" WHERE {where}',

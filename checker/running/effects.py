@@ -14,12 +14,14 @@ from isolitmus.checker.running.cloning import cloned
 from isolitmus.checker.running.creating import created
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.growing import grown
+from isolitmus.checker.running.identity import generated, marked
 from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.replacing import replaced
 from isolitmus.checker.running.skipping import command_filters, in_partitions
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
+from isolitmus.checker.running.streaming import micro_batch
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
@@ -115,8 +117,11 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     (WriteIntoDelta.scala).
     """
     schema = snapshot.schemas[statement.target]
-    result = snapshot.query(statement.query, statement.target)
-    branches = snapshot.inserted(schema, result.branches)
+    if statement.stream:  # planned before its transaction starts, which sees no scan
+        result = snapshot.planned().query(statement.query)
+    else:
+        result = snapshot.query(statement.query, statement.target)
+    branches = snapshot.inserted(schema, generated(snapshot, statement, result.branches))
     new = [row for branch in branches for row in branch]
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
@@ -139,7 +144,10 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
     if not statement.data_change:
         footprint = replace(footprint, data_change=False)
-    return Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+    done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+    if statement.stream:
+        return micro_batch(statement, done, footprint)
+    return marked(snapshot, statement, len(new), done)
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:

@@ -161,7 +161,7 @@ class Snapshot:
             return where is None or ex.evaluate(where, (row,)) is True
 
         words = f"{table} WHERE {where}" if where is not None else table
-        return RowRead(table, words, matches, self.matching(table, matches))
+        return RowRead(table, words, matches, self.matching(table, matches), self.version)
 
     def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
         """The live row versions that match."""

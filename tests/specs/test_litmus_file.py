@@ -88,9 +88,23 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": '{ write = "append", query = "SELECT * FROM t", options = { replaceWhere = "part = 0" } }'}, "transactions.a.options.replaceWhere needs write = 'overwrite'"),
         ({"a": '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "prat = 0" } }'}, "no column 'prat' here; did you mean 'part'?"),
         ({"a": '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "part = 0", partitionOverwriteMode = "dynamic" } }'}, "transactions.a.options has replaceWhere and partitionOverwriteMode; one of them"),
+        ({"a": '{ stream = "update", query = "SELECT * FROM t" }'}, "bad.toml:8: transactions.a.stream is 'update'; known: append, complete"),
+        ({"a": '{ stream = "append" }'}, "bad.toml:8: [transactions.a] needs 'query' (a text)"),
+        ({"a": '{ stream = "append", query = "DELETE FROM t" }'}, "bad.toml:8, transaction a:1:20: this does not parse"),
+        ({"a": '{ stream = "append", query = "SELECT * FROM t", table = "u" }'}, "transactions.a.table names the table that is written; known: t"),
+        ({"a": '{ stream = "append", query = "SELECT * FROM t", options = { mergeSchema = "true" } }'}, "[transactions.a] has no key 'options'"),
+        ({"a": '{ stream = "append", write = "append", query = "SELECT * FROM t" }'}, "[transactions.a] has no key 'write'"),
+        ({"a": '{ stream = "append", query = "SELECT * FROM t", app = { id = "q", version = -1 } }'}, "transactions.a.app.version is -1; a whole number is wanted"),
+        ({"a": '{ stream = "append", query = "SELECT * FROM t", before = ["CACHE TABLE t"] }'}, "beside CACHE TABLE, which it does not fill anew, is not modelled"),
         ({"columns": '"id INTEGER"'}, "table.columns: no type 'INTEGER'"),
         ({"columns": '"id"'}, "table.columns: 'id' is no column; write NAME TYPE, …"),
         ({"columns": '"id INT, ID INT"'}, "table.columns names 'id' twice"),
+        ({"columns": '"id BIGINT GENERATED, part INT"'}, "bad.toml:4: table.columns: 'id BIGINT GENERATED' is no column; write NAME TYPE, or NAME BIGINT GENERATED ALWAYS AS IDENTITY"),
+        ({"columns": '"id INT GENERATED ALWAYS AS IDENTITY, part INT"'}, "'id INT GENERATED ALWAYS AS IDENTITY' is no column"),
+        ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0), part INT"'}, "is no column; write NAME TYPE"),
+        ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH -5), part INT"'}, "with numbers of at most 9 digits, both above 0 or both below"),
+        ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9999999999), part INT"'}, "with numbers of at most 9 digits"),
+        ({"columns": '"id INT, part BIGINT GENERATED ALWAYS AS IDENTITY"'}, "table.partitioned_by names the identity column part, which Delta refuses"),
         ({"partitioned_by": '["prat"]'}, "table.partitioned_by names no column: 'prat'; did you mean 'part'?"),
         ({"columns": '"part INT"', "a": '"DELETE FROM t"', "b": '"DELETE FROM t"', "init": "[]"}, "table.partitioned_by takes every column"),
         ({"init": '["INSERT INTO t VALUES (1)"]'}, "bad.toml:6, in init:1:13: table t has 2 columns, the query gives 1"),
@@ -112,6 +126,42 @@ def test_the_file_that_the_others_are_made_of_reads():
 def test_a_wrong_litmus_file_is_one_sentence(changes, message):
     with pytest.raises(IsolitmusError) as refused:
         read_litmus(text(**changes), "bad")
+    assert message in str(refused.value)
+    assert str(refused.value).startswith("bad.toml")
+
+
+IDENTITY = """
+title    = "Identity"
+schedule = "a b"
+[table]
+columns = "id BIGINT GENERATED ALWAYS AS IDENTITY, part INT"
+init    = ["INSERT INTO t (part) VALUES (0)"]
+[transactions]
+b = "DELETE FROM t"
+a = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("a", "message"),
+    [
+        ('"INSERT INTO t VALUES (1, 0)"', "bad.toml:9, transaction a:1:13: column id is GENERATED ALWAYS AS IDENTITY: list the other columns"),
+        ('"INSERT INTO t (part, id) VALUES (1, 0)"', "column id is GENERATED ALWAYS AS IDENTITY"),
+        ('"INSERT INTO t (id) VALUES (1)"', "a column list that leaves columns of t out"),
+        ('"INSERT INTO t (part) SELECT part FROM t"', "which row gets which value of an identity column is modelled for VALUES"),
+        ('"INSERT INTO t (part) SELECT 1 UNION ALL SELECT 2"', "which row gets which value of an identity column"),
+        ('"INSERT INTO t (part) SELECT count(*) FROM t GROUP BY part"', "which row gets which value of an identity column"),
+        ('"UPDATE t SET id = 1"', "'id' is an identity column, which Delta lets nobody update"),
+        ('"MERGE INTO t USING (SELECT 1 AS k) AS s ON t.part = s.k WHEN MATCHED THEN DELETE"', "'MERGE' on a table with identity columns"),
+        ('"RESTORE TABLE t TO VERSION AS OF {init[1]}"', "'RESTORE' on a table with identity columns"),
+        ('{ write = "append", query = "SELECT 1, 1" }', "transactions.a: t has identity columns, which only SQL writes here"),
+        ('{ stream = "append", query = "SELECT 1, 1" }', "transactions.a: t has identity columns, which only SQL writes here"),
+        ('{ reads = ["true"], adds = [] }', "transactions.a: t has identity columns, which only SQL writes here"),
+    ],
+)  # fmt: skip
+def test_what_is_not_followed_of_identity_columns_is_refused(a, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(IDENTITY.format(a), "bad")
     assert message in str(refused.value)
     assert str(refused.value).startswith("bad.toml")
 

@@ -284,3 +284,52 @@ def test_a_write_gives_columns_by_name_and_null_where_it_gives_none():
     done = run(test, protocol(SERIALIZABLE))
     assert done.run.tables == {"t": ((1, 0, 5, None, None), (2, 0, 6, 8, 7))}
     assert done.serial.orders == ("b a c",)
+
+
+def test_a_micro_batch_is_read_and_written_back():
+    test = built(
+        "a b",
+        a='{ stream = "complete", query = "SELECT 1, 0, 2", app = { id = "q", version = 3 } }',
+        b='{ stream = "append", query = "SELECT * FROM t" }',
+    )
+    complete, append = test.transactions["a"], test.transactions["b"]
+    assert (complete.stream, complete.overwrite, append.stream, append.overwrite) == (
+        True,
+        True,
+        True,
+        False,
+    )
+    assert (test.client("a").app, test.client("b").app) == (("q", 3), ("b", 0))
+    again = read_litmus(litmus_text(test), "built")
+    assert (again.transactions, again.clients) == (test.transactions, test.clients)
+
+
+def test_a_batch_on_an_altered_table_is_one_still():
+    test = built(
+        "b a.start c a.commit",
+        a='{ stream = "append", query = "SELECT * FROM t WHERE part = 7" }',
+        b="\"COMMENT ON TABLE t IS 'mine'\"",
+        c='"DELETE FROM t WHERE part = 0"',
+    )
+    assert outcomes(test)["a"] == "ConcurrentDeleteReadException"
+
+
+@pytest.mark.parametrize("mode", ["append", "complete"])
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("SELECT * FROM t", True),
+        ("SELECT * FROM t VERSION AS OF {init[1]}", True),
+        ("SELECT * FROM delta.`{alias}`", False),
+        ("SELECT 9, 9, (SELECT max(x) FROM t)", False),
+        ("VALUES (9, 9, 9)", False),
+    ],
+)
+def test_which_batches_are_marked_as_reading_the_whole_table(mode, query, whole):
+    test = built("a", a=f'{{ stream = "{mode}", query = "{query}" }}')
+    (event,) = execute(test, protocol(SERIALIZABLE)).events
+    footprint = event.effect.footprint
+    assert footprint.whole_table == whole
+    assert footprint.blind == (mode == "append" and not whole)
+    assert bool(footprint.files) == bool(footprint.removes) == (mode == "complete")
+    assert event.effect.operation == "STREAMING UPDATE"

@@ -1,0 +1,94 @@
+"""Identity columns: values that an INSERT does not give are generated from the high-water mark.
+
+The mark is part of the table's metadata, so an INSERT that generates values writes that, too, and stays
+the blind append that it may be (IdentityColumn.scala; OptimisticTransaction.scala 566-586). Of two that
+missed each other the later one fails; others take no note of a winner that changed the marks alone
+(ConflictChecker.scala 681-696). At row level the marks of a table are one item, which is read and
+written by whoever generates values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.model.execution import RowWrite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.model import statement as st
+    from isolitmus.model.execution import Effect
+    from isolitmus.model.header import Metadata
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.values import Row
+
+__all__ = ["generated", "marked", "marks"]
+
+
+def generated(
+    snapshot: Snapshot, statement: st.Insert, branches: Sequence[Sequence[Row]]
+) -> tuple[tuple[Row, ...], ...]:
+    """The rows with their generated values: start, start + step and so on, in their order, which is
+    that of one task (GenerateIdentityValues.scala).
+    """
+    if not statement.generates:
+        return tuple(map(tuple, branches))
+    name = statement.target
+    schema, reached = snapshot.schemas[name], snapshot.header(name).metadata.reached
+
+    def numbered(k: int, row: Row) -> Row:
+        values = list(row)
+        for index in statement.generates:
+            first, step = _next(schema, index, reached)
+            values[index] = first + k * step
+        return tuple(values)
+
+    return tuple(tuple(numbered(k, row) for k, row in enumerate(rows)) for rows in branches)
+
+
+def marked(snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect) -> Effect:
+    """The effect of an INSERT that has generated values for so many rows: it writes the marks.
+
+    Without a row, too, if it has written an empty file, as it does where there are no partitions: of that
+    the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the start.
+    """
+    footprint, name = done.footprint, statement.target
+    schema, metadata = snapshot.schemas[name], snapshot.header(name).metadata
+    if not statement.generates or footprint is None or (schema.partition_indexes and not rows):
+        return done
+    reached = dict(metadata.reached)
+    for index in statement.generates if rows else ():
+        first, step = _next(schema, index, metadata.reached)
+        reached[schema.columns[index].name.lower()] = first + (rows - 1) * step
+    after = replace(metadata, reached=reached)
+    item = marks(name)
+    write = RowWrite(item, item, described(schema, metadata), described(schema, after))
+    told = replace(footprint.marks, metadata=after, identity=True)
+    footprint = replace(footprint, marks=told)
+    writes = (*done.writes, write) if rows else done.writes
+    return replace(done, writes=writes, footprint=footprint)
+
+
+def marks(table: str) -> str:
+    """What the item is called that stands for the high-water marks of a table."""
+    return f"the identity values of {table}"
+
+
+def described(schema: Schema, metadata: Metadata) -> Row:
+    """The marks as a row: of each identity column what comes next."""
+    return tuple(
+        f"next {column.name} {_next(schema, index, metadata.reached)[0]}"
+        for index, column in enumerate(schema.columns)
+        if column.identity is not None
+    )
+
+
+def _next(schema: Schema, index: int, reached: Mapping[str, int]) -> tuple[int, int]:
+    """The next value of an identity column, and its step."""
+    column = schema.columns[index]
+    assert column.identity is not None
+    step = column.identity.step
+    last = reached.get(column.name.lower(), column.identity.start - step)
+    return last + step, step

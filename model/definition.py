@@ -20,6 +20,7 @@ __all__ = [
     "CommentColumn",
     "Definition",
     "DropConstraint",
+    "DropFeature",
     "Late",
     "Replace",
     "Restore",
@@ -30,7 +31,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``."""
+    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``, and what begins with
+    ``delta.feature.`` asks for a feature.
+    """
 
     properties: Mapping[str, str]
 
@@ -78,6 +81,13 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class DropFeature:
+    """``DROP FEATURE name``, of a feature whose removal is one commit, or that cannot be removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterBy:
     """``CLUSTER BY (columns)`` or ``CLUSTER BY NONE``."""
 
@@ -91,6 +101,7 @@ Change = (
     | CommentColumn
     | AddConstraint
     | DropConstraint
+    | DropFeature
     | ClusterBy
 )
 

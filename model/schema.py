@@ -31,6 +31,7 @@ class Schema:
 
     ``rows_per_file`` None is the default layout: one file per partition, statement and UNION ALL
     branch. File layout is semantics: which rows share a file decides which commits conflict.
+    ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE.
     ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
     ``partition_indexes`` are the positions of the partition columns.
     """
@@ -41,6 +42,7 @@ class Schema:
     properties: Mapping[str, str] = field(default_factory=dict)
     rows_per_file: int | None = None
     files: tuple[RawFile, ...] = ()
+    clustered_by: tuple[str, ...] = ()
     partition_indexes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.statement import Statement
 
@@ -183,8 +183,8 @@ class FileReader:
     def schema(self, name: str, table: object, where: str) -> Schema:
         if not isinstance(table, dict):
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
-        known = ("columns", "partitioned_by", "properties", "rows_per_file", "init", "files")
-        self.keys(table, where, known)
+        known = ("columns", "partitioned_by", "clustered_by", "properties", "rows_per_file", "init")
+        self.keys(table, where, (*known, "files"))
         columns = tuple(
             self.column(where, part) for part in self.get(table, where, "columns", str).split(",")
         )
@@ -192,14 +192,12 @@ class FileReader:
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
             self.refuse(f"{where}.columns names '{twice}' twice")
-        partitions = self.strings(table, where, "partitioned_by")
-        if len({partition.lower() for partition in partitions}) < len(partitions):
-            self.refuse(f"{where}.partitioned_by names a column twice")
-        for partition in partitions:
-            if partition.lower() not in names:
-                self.refuse(
-                    f"{where}.partitioned_by names no column: '{partition}'{near(partition, names)}"
-                )
+        partitions = self.some_columns(table, where, "partitioned_by", names)
+        clusters = self.some_columns(table, where, "clustered_by", names)
+        if partitions and clusters:
+            self.refuse(
+                f"{where}.clustered_by: {name} has partitions, and Delta allows only one of both"
+            )
         if len(partitions) == len(columns):
             self.refuse(f"{where}.partitioned_by takes every column; at least one must hold data")
         rows_per_file = table.get("rows_per_file")
@@ -217,7 +215,19 @@ class FileReader:
                     " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
                     ' "true" or "false", and delta.feature.NAME, "supported"'
                 )
-        return Schema(name, columns, partitions, properties, rows_per_file)
+        return Schema(name, columns, partitions, properties, rows_per_file, clustered_by=clusters)
+
+    def some_columns(
+        self, table: Table, where: str, key: str, names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Some of a table's columns (``names``, in lower case), by name."""
+        given = self.strings(table, where, key)
+        if len({name.lower() for name in given}) < len(given):
+            self.refuse(f"{where}.{key} names a column twice")
+        for name in given:
+            if name.lower() not in names:
+                self.refuse(f"{where}.{key} names no column: '{name}'{near(name, names)}")
+        return given
 
     def column(self, where: str, text: str) -> Column:
         words = text.split()

@@ -18,7 +18,15 @@ from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.footprint import Footprint, Marks
-from isolitmus.model.header import CONSTRAINT, Header, needed
+from isolitmus.model.header import (
+    CLUSTERING,
+    CONSTRAINT,
+    SUPPORTED,
+    Header,
+    asked,
+    needed,
+    numbered,
+)
 from isolitmus.model.raw import Raw
 from isolitmus.model.schema import Schema
 from isolitmus.model.table import TableRow, widened
@@ -50,11 +58,12 @@ NAMES: Mapping[type[df.Change], str] = {
     df.CommentColumn: "CHANGE COLUMN",
     df.AddConstraint: "ADD CONSTRAINT",
     df.DropConstraint: "DROP CONSTRAINT",
+    df.DropFeature: "DROP FEATURE",
     df.ClusterBy: "CLUSTER BY",
 }
 """What the log calls each (DeltaOperations.scala)."""
-CLUSTERING = "delta.clustering"
-"""The domain of clustering columns."""
+REMOVABLE = ("checkConstraints", "materializePartitionColumns")
+"""The features that one commit removes, if nothing in the table needs them."""
 
 
 def current(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
@@ -83,14 +92,9 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     header = snapshot.header(statement.target)
     change = statement.change
     if isinstance(change, df.ClusterBy):
-        if "clustering" not in header.features:
-            raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is not clustered")
-        marks = Marks(domains=frozenset({CLUSTERING}), always=True)
-        footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
-        return Effect(footprint=footprint, operation=NAMES[type(change)])
+        return _clustered(schema, header, change)
     metadata = _changed(header.metadata, change)
-    lacking = needed(metadata.configuration) - header.features
-    marks = Marks(metadata, header.features | lacking if lacking else None)
+    marks = Marks(metadata, _features(header, metadata, change))
     footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
     effect = Effect(footprint=footprint, operation=NAMES[type(change)])
     if isinstance(change, df.AddConstraint):
@@ -103,6 +107,38 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
             effect, reads=(read,), footprint=replace(footprint, predicates=((),), files=files)
         )
     return replace(effect, writes=redefined(schema.name, header.metadata, metadata))
+
+
+def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
+    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that is not to
+    be is left alone (AlterTableClusterByDeltaCommand).
+    """
+    if schema.partitioned_by:
+        raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
+    marks = Marks(domains=frozenset({CLUSTERING}))
+    if "clustering" not in header.features:
+        features = header.features | {"clustering", "domainMetadata"}
+        marks = Marks(header.metadata, features, marks.domains) if change.columns else Marks()
+    footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
+    return Effect(footprint=footprint, operation=NAMES[type(change)])
+
+
+def _features(header: Header, metadata: Metadata, change: df.Change) -> frozenset[str] | None:
+    """The protocol that a definition writes, None if it writes none: with the features that it asks
+    for, even those that an old protocol has by its number, and those that its properties need
+    (OptimisticTransaction.scala, updateMetadataInternal); or without one.
+    """
+    has = header.features
+    if isinstance(change, df.DropFeature):
+        if change.name not in has or change.name not in REMOVABLE:
+            raise ex.EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
+        if change.name == "checkConstraints" and _constraints(metadata.configuration):
+            raise ex.EvaluationError("DeltaAnalysisException", "there are constraints")
+        return has - {change.name}
+    wanted = asked(change.properties) if isinstance(change, df.SetProperties) else frozenset()
+    again = bool(wanted) and numbered(has)
+    lacking = (wanted | needed(metadata.configuration)) - has
+    return has | lacking if lacking or again else None
 
 
 def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
@@ -181,7 +217,8 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
     configuration = dict(metadata.configuration)
     match change:
         case df.SetProperties(properties):
-            rest = {k: v for k, v in properties.items() if k != "comment"}
+            own = (k for k in properties if k != "comment" and not k.startswith(SUPPORTED))
+            rest = {key: properties[key] for key in own}
             text = properties.get("comment", metadata.description)
             return replace(metadata, configuration=configuration | rest, description=text)
         case df.UnsetProperties(keys, if_exists):
@@ -201,6 +238,8 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
             if CONSTRAINT + name not in configuration and not if_exists:
                 raise ex.EvaluationError("DeltaAnalysisException", f"no constraint {name}")
             configuration.pop(CONSTRAINT + name, None)
+        case df.DropFeature():
+            return metadata
     return replace(metadata, configuration=configuration)
 
 

@@ -115,6 +115,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
     removes: tuple[File, ...] = ()
+    scanned = result.scanned
     if statement.overwrite:
         dynamic = statement.dynamic and bool(schema.partition_indexes)
         where = (
@@ -128,7 +129,8 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         removes = gone.removes
         # the partitions that are replaced are found without recording a file as read
         scans = scans if dynamic else (gone.filters, *scans)
-    footprint = snapshot.footprint(schema, scans, adds, removes)
+        scanned |= gone.scanned
+    footprint = snapshot.footprint(schema, scans, adds, removes, scanned=scanned)
     if statement.overwrite and dynamic:
         footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
     if not statement.data_change:
@@ -140,7 +142,7 @@ def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
     adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
-    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes, scanned=gone.scanned)
     return Effect((gone.read,), gone.writes, adds, footprint.removes, footprint, "DELETE")
 
 
@@ -149,21 +151,23 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     the new rows are written, unless whole partitions change (UpdateCommand.scala).
     """
     schema = snapshot.schemas[statement.target]
-    gone = removal(snapshot, schema, statement.where)
+    gone = removal(snapshot, schema, statement.where, "update")
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
     looked = [planned.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    vectors = snapshot.vectors(schema, "update")
     after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
         for file in gone.removes
         for row in file.rows
-        if row.id in after or not schema.vectors
+        if row.id in after or not vectors
     ]
     writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
     adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
-    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    scanned = gone.scanned or bool(gone.removes)
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes, scanned=scanned)
     reads = (gone.read, *looked)
     return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
 

@@ -34,9 +34,11 @@ class Filters:
     partition: tuple[ex.Expr, ...]
     data: tuple[ex.Expr, ...]
 
-    def files(self, schema: Schema, files: Iterable[File]) -> tuple[File, ...]:
-        """The files that are left after pruning and skipping, neither of which looks at a filter with a
-        subquery: what the transaction read.
+    def files(
+        self, schema: Schema, files: Iterable[File], *, skipping: bool = True
+    ) -> tuple[File, ...]:
+        """The files that are left after pruning and, unless the conf stats.skipping is off, skipping,
+        neither of which looks at a filter with a subquery: what the transaction read.
         """
         pruning = [p for p in self.partition if not ex.subqueries(p)]
 
@@ -48,7 +50,8 @@ class Filters:
         return tuple(
             f
             for f in files
-            if kept(f.partition) and all(_may_match(d, f, schema) for d in self.data)
+            if kept(f.partition)
+            and (not skipping or all(_may_match(d, f, schema) for d in self.data))
         )
 
 

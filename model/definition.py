@@ -19,9 +19,11 @@ __all__ = [
     "ClusterBy",
     "CommentColumn",
     "Definition",
+    "DropColumn",
     "DropConstraint",
     "DropFeature",
     "Late",
+    "RenameColumn",
     "Replace",
     "Restore",
     "SetProperties",
@@ -51,6 +53,21 @@ class AddColumns:
     """``ADD COLUMNS``, at the end; the rows that are there have NULL."""
 
     columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """``DROP COLUMN name``, of a table whose columns are mapped by name: no file changes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """``RENAME COLUMN name TO other``, of such a table."""
+
+    name: str
+    other: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +115,8 @@ Change = (
     SetProperties
     | UnsetProperties
     | AddColumns
+    | DropColumn
+    | RenameColumn
     | CommentColumn
     | AddConstraint
     | DropConstraint

@@ -21,6 +21,7 @@ __all__ = [
     "CONSTRAINT",
     "EASY_FEATURES",
     "FEATURES",
+    "MAPPING_MODE",
     "SUPPORTED",
     "Header",
     "Metadata",

@@ -19,7 +19,9 @@ TYPES: tuple[Type, ...] = get_args(Type)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name and type; every column takes NULL."""
+    """A column's name and type; every column takes NULL. One that was dropped keeps its place in the
+    rows, without a name.
+    """
 
     name: str
     type: Type
@@ -53,6 +55,11 @@ class Schema:
         """The position of a column by name (SQL ignores case), or None."""
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The positions of the columns that are there: those with a name."""
+        return tuple(i for i, column in enumerate(self.columns) if column.name)
 
     @property
     def vectors(self) -> bool:

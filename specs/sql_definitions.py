@@ -1,7 +1,7 @@
 """Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
 
 They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
-What alters columns in another way (DROP, RENAME, type changes), and DROP FEATURE of a feature whose
+What alters columns in another way (positions, types, defaults), and DROP FEATURE of a feature whose
 removal is several commits, is refused by name.
 """
 
@@ -40,6 +40,8 @@ CHECK = re.compile(
     r"ADD\s+CONSTRAINT\s+`?(?P<name>\w+)`?\s+CHECK\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
 )
 DROP = re.compile(r"DROP\s+CONSTRAINT\s+(?P<if>IF\s+EXISTS\s+)?`?(?P<name>\w+)`?", re.IGNORECASE)
+GOES = re.compile(r"DROP\s+COLUMN\s+`?(?P<name>\w+)`?", re.IGNORECASE)
+RENAME = re.compile(r"RENAME\s+COLUMN\s+`?(?P<name>\w+)`?\s+TO\s+`?(?P<other>\w+)`?", re.IGNORECASE)
 FEATURE = re.compile(
     r"DROP\s+FEATURE\s+(['`]?)(?P<name>[\w-]+)\1(?P<history>\s+TRUNCATE\s+HISTORY)?", re.IGNORECASE
 )
@@ -76,7 +78,7 @@ SEVERAL: Mapping[str, str] = {
 """The features whose removal is, or may be, several commits, each with the reason."""
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
-    " DROP FEATURE, ALTER COLUMN … COMMENT, CLUSTER BY"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, CLUSTER BY"
 )
 
 
@@ -137,6 +139,14 @@ class DefinitionReader(QueryReader):
             return self.check(schema, found["name"], found["body"])
         if found := DROP.fullmatch(rest):
             return df.DropConstraint(found["name"].lower(), bool(found["if"]))
+        if found := GOES.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.DropColumn(found["name"])
+        if found := RENAME.fullmatch(rest):
+            self.known(schema, found["name"])
+            if schema.index(found["other"]) is not None:
+                self.outside(f"table {schema.name} has a column '{found['other']}' already")
+            return df.RenameColumn(found["name"], found["other"])
         if found := FEATURE.fullmatch(rest):
             return self.feature(found["name"], history=bool(found["history"]))
         if found := COLUMN.fullmatch(rest):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Column, Schema
 
-__all__ = ["InsertReader"]
+__all__ = ["InsertReader", "whole"]
 
 
 class InsertReader(QueryReader):
@@ -34,7 +34,7 @@ class InsertReader(QueryReader):
             target, names = target.this, target.expressions
         schema, side = self.table(target, "partition")
         fixed = self.fixed(schema, target.args.get("partition"))
-        open_ = tuple(i for i in range(len(schema.columns)) if i not in fixed)
+        open_ = tuple(i for i in schema.shown if i not in fixed)
         order = self.columns(schema, names, open_) if names else open_
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
@@ -124,7 +124,7 @@ class InsertReader(QueryReader):
             for index, item in zip(order, items, strict=True):
                 self.stores(node, schema.columns[index], item)
             by_column = {**fixed, **dict(zip(order, items, strict=True))}
-            return tuple(by_column[i] for i in range(len(schema.columns)))
+            return whole(schema, by_column)
 
         if isinstance(branch, st.Values):
             return replace(branch, rows=tuple(map(sort, branch.rows)))
@@ -153,3 +153,8 @@ class InsertReader(QueryReader):
                 self.place.refuse(node, f"column '{column.name}' is set twice")
             sets[column.index] = value
         return tuple(sorted(sets.items()))
+
+
+def whole(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
+    """A row of a table from the values of the columns that are there; NULL where one was dropped."""
+    return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))

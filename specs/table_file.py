@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
-from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.model.header import FEATURES, MAPPING_MODE, SUPPORTED
 from isolitmus.model.schema import TYPES, Column, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
@@ -208,12 +208,14 @@ class FileReader:
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
             switch = key.lower() in SWITCHES and value in ("true", "false")
+            switch |= key == MAPPING_MODE and value == "name"
             feature = key.startswith(SUPPORTED) and value == "supported"
             if not switch and not (feature and key.removeprefix(SUPPORTED) in FEATURES):
                 self.refuse(
                     f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
                     " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
-                    ' "true" or "false", and delta.feature.NAME, "supported"'
+                    ' "true" or "false", delta.columnMapping.mode, "name", and delta.feature.NAME,'
+                    ' "supported"'
                 )
         return Schema(name, columns, partitions, properties, rows_per_file, clustered_by=clusters)
 

@@ -27,6 +27,7 @@ from isolitmus.model.header import (
     needed,
     numbered,
 )
+from isolitmus.model.normal import columns
 from isolitmus.model.raw import Raw
 from isolitmus.model.schema import Schema
 from isolitmus.model.table import TableRow, widened
@@ -55,6 +56,8 @@ NAMES: Mapping[type[df.Change], str] = {
     df.SetProperties: "SET TBLPROPERTIES",
     df.UnsetProperties: "UNSET TBLPROPERTIES",
     df.AddColumns: "ADD COLUMNS",
+    df.DropColumn: "DROP COLUMNS",
+    df.RenameColumn: "RENAME COLUMN",
     df.CommentColumn: "CHANGE COLUMN",
     df.AddConstraint: "ADD CONSTRAINT",
     df.DropConstraint: "DROP CONSTRAINT",
@@ -174,11 +177,12 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     kept = {(file.path, file.dead) for file in there}
     removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
     features = header.features | snapshot.header(name).features
+    domains = (header.domains | snapshot.header(name).domains) & {CLUSTERING}
     footprint = Footprint(
         snapshot.schemas[name],
         adds=tuple(file.partition for file in adds),
         removes=removes,
-        marks=Marks(header.metadata, features, large=True),
+        marks=Marks(header.metadata, features, domains, large=True),
         header=snapshot.header(name),
     )
     writes += redefined(name, snapshot.header(name).metadata, header.metadata)
@@ -204,7 +208,7 @@ def described(metadata: Metadata) -> tuple[str, ...]:
     >>> described(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
     ('id INT', 'CHECK (id < 9)')
     """
-    columns = (f"{c.name} {c.type}" for c in metadata.columns)
+    columns = (f"{c.name} {c.type}" for c in metadata.columns if c.name)
     checks = (f"CHECK ({text})" for _, text in _constraints(metadata.configuration))
     return (*columns, *checks)
 
@@ -228,6 +232,10 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
                 configuration.pop(key, None)
         case df.AddColumns(columns):
             return replace(metadata, columns=(*metadata.columns, *columns))
+        case df.DropColumn(name):
+            return _renamed(metadata, name, "")
+        case df.RenameColumn(name, other):
+            return _renamed(metadata, name, other)
         case df.CommentColumn(name, text):
             return replace(metadata, comments={**metadata.comments, name.lower(): text})
         case df.AddConstraint(name, text):
@@ -243,6 +251,24 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
     return replace(metadata, configuration=configuration)
 
 
+def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
+    """The metadata with another name for a column, in the schema and where partitions are by it; with
+    none it is dropped. Only what is mapped by name can be; not what a constraint is about, and what
+    partitions the table, or is all that it holds, cannot be dropped.
+    """
+    here = Schema("t", metadata.columns, metadata.partitioned_by)
+    index = here.index(name)
+    held = set(here.shown) - set(here.partition_indexes)
+    if not metadata.mapped or (not other and (index not in held or len(held) == 1)):
+        raise ex.EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
+    for _, text in _constraints(metadata.configuration):
+        if any(column.index == index for column in columns(_condition("t", here.columns, text))):
+            raise ex.EvaluationError("DeltaAnalysisException", f"CHECK {text}")
+    changed = [replace(c, name=other) if i == index else c for i, c in enumerate(here.columns)]
+    parts = (other if p.lower() == name.lower() else p for p in metadata.partitioned_by)
+    return replace(metadata, columns=tuple(changed), partitioned_by=tuple(parts))
+
+
 def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
     """The statement as it reads on tables that were altered; an error of Spark's analysis if it does
     not.
@@ -252,7 +278,11 @@ def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Stateme
     try:
         read = read_statement(statement.sql, schemas)
     except SqlError as error:
-        raise ex.EvaluationError("AnalysisException", str(error)) from None
+        # Spark's exception comes with the plan, where it has one: for a name that is not resolved,
+        # and for a column that is there already
+        wrong = "already" if isinstance(statement, df.Definition) else "no column '"
+        plan = "Extended" if wrong in str(error) else ""
+        raise ex.EvaluationError(f"{plan}AnalysisException", str(error)) from None
     if isinstance(read, st.Insert) and isinstance(statement, st.Insert):
         return replace(read, dynamic=statement.dynamic, data_change=statement.data_change)
     return read

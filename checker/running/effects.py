@@ -21,8 +21,10 @@ from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assign
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.definition import Definition, Late, Replace, Restore
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.header import CLUSTERING
 from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
@@ -67,7 +69,7 @@ def effect(
             return replaced(snapshot, schemas, statement)
         if isinstance(statement, st.Insert) and statement.grows is not None:
             return grown(snapshot, schemas, statement, _insert)
-        if altered is schemas and not isinstance(statement, Late):
+        if altered is schemas and not isinstance(statement, Late | Definition):
             return _effect(snapshot, statement)
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
@@ -188,6 +190,11 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
     It records its predicate and just the files it rewrites.
     """
     schema = snapshot.schemas[statement.target]
+    if CLUSTERING in snapshot.header(schema.name).domains and statement.rewrite != "vector":
+        raise LitmusError(
+            f"'{statement.sql}' is on a table that is clustered by then: which files it rewrites is"
+            " not modelled"
+        )
     filters = command_filters(schema, statement.where)
     by_partition: dict[Row, list[File]] = {}
     for file in filters.files(schema, snapshot.files(schema.name)):

@@ -55,7 +55,9 @@ def removal(
     gone = {row.id for row in read.matched}
     touched = tuple(f for f in candidates if any(row.id in gone for row in f.rows))
     if snapshot.vectors(schema, verb):
-        return Removal(read, filters, touched, marked(touched, gone), (), bool(candidates))
+        # DELETE then looks for rows even where no file is left (DeleteCommand.scala, findTouchedFiles)
+        scanned = bool(candidates) or verb == "delete"
+        return Removal(read, filters, touched, marked(touched, gone), (), scanned)
     kept = tuple(row for file in touched for row in file.rows if row.id not in gone)
     return Removal(read, filters, touched, (), kept, bool(candidates))
 

@@ -35,7 +35,9 @@ class InsertReader(QueryReader):
         schema, side = self.table(target, "partition")
         fixed = self.fixed(schema, target.args.get("partition"))
         open_ = tuple(i for i in schema.shown if i not in fixed)
-        order = self.columns(schema, names, open_) if names else open_
+        overwrite = bool(node.args.get("overwrite"))
+        some = not overwrite and not fixed  # the others are NULL
+        order = self.columns(schema, names, open_, some=some) if names else open_
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
         keyed = any(isinstance(branch, st.Select) and branch.keys for branch in query)
@@ -43,7 +45,6 @@ class InsertReader(QueryReader):
             self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
         placed = tuple(self.placed(node, schema, order, fixed, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
-        overwrite = bool(node.args.get("overwrite"))
         if node.args.get("where"):
             if names or fixed:
                 self.place.refuse(node, f"REPLACE WHERE with a list of columns {OUTSIDE}")
@@ -86,8 +87,14 @@ class InsertReader(QueryReader):
         ]
 
     def columns(
-        self, schema: Schema, names: list[exp.Expr], wanted: tuple[int, ...]
+        self,
+        schema: Schema,
+        names: list[exp.Expr],
+        wanted: tuple[int, ...],
+        *,
+        some: bool = False,
     ) -> tuple[int, ...]:
+        """The columns of a list, which are those that are wanted, or ``some`` of them."""
         order: list[int] = []
         for name in names:
             index = schema.index(name.name)
@@ -99,7 +106,7 @@ class InsertReader(QueryReader):
             if index in order:
                 self.place.refuse(name, f"column '{name.name}' is named twice")
             order.append(index)
-        if set(order) != set(wanted):
+        if not (set(order) <= set(wanted) if some else set(order) == set(wanted)):
             self.place.refuse(
                 names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
             )

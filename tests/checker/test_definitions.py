@@ -37,6 +37,8 @@ MAPPED = [
     "INSERT INTO t VALUES (3, 30, 0)",
     "INSERT INTO t VALUES (4, 0)",
     "INSERT INTO t VALUES (4, 40, 1, 400)",
+    "INSERT INTO t (part, id) VALUES (1, 6)",
+    "INSERT INTO t (part, n, id) VALUES (1, 50, 5)",
     "INSERT INTO t SELECT id + 10, n, part FROM t WHERE n > 15",
     "INSERT INTO t SELECT * FROM t WHERE part = 0",
     "UPDATE t SET n = n + 1 WHERE part = 1",

@@ -122,6 +122,8 @@ def _ddl(name: str, schema: Schema) -> str:
     parts = [f"CREATE TABLE {name} ({schema.ddl()}) USING delta"]
     if schema.partitioned_by:
         parts.append(f"PARTITIONED BY ({', '.join(schema.partitioned_by)})")
+    if schema.clustered_by:
+        parts.append(f"CLUSTER BY ({', '.join(schema.clustered_by)})")
     if schema.properties:
         pairs = (f"{_text(key)} = {_text(value)}" for key, value in schema.properties.items())
         parts.append(f"TBLPROPERTIES ({', '.join(pairs)})")

@@ -21,9 +21,12 @@ __all__ = [
     "CommentColumn",
     "Create",
     "Definition",
+    "DropColumn",
     "DropConstraint",
+    "DropFeature",
     "How",
     "Late",
+    "RenameColumn",
     "Replace",
     "Restore",
     "SetProperties",
@@ -33,7 +36,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``."""
+    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``, and what begins with
+    ``delta.feature.`` asks for a feature.
+    """
 
     properties: Mapping[str, str]
 
@@ -51,6 +56,21 @@ class AddColumns:
     """``ADD COLUMNS``, at the end; the rows that are there have NULL."""
 
     columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """``DROP COLUMN name``, of a table whose columns are mapped by name: no file changes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """``RENAME COLUMN name TO other``, of such a table."""
+
+    name: str
+    other: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +101,13 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True)
+class DropFeature:
+    """``DROP FEATURE name``, of a feature whose removal is one commit, or that cannot be removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterBy:
     """``CLUSTER BY (columns)`` or ``CLUSTER BY NONE``."""
 
@@ -91,9 +118,12 @@ Change = (
     SetProperties
     | UnsetProperties
     | AddColumns
+    | DropColumn
+    | RenameColumn
     | CommentColumn
     | AddConstraint
     | DropConstraint
+    | DropFeature
     | ClusterBy
 )
 

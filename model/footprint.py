@@ -31,7 +31,8 @@ class Marks:
     ids that it read. ``claims``: the blind append that it says to be, True or False, where that is
     not what it is. ``identity``: the metadata changes in the high-water marks of identity columns
     only. ``large``: by commitLarge. ``backfill``: its operation is a row tracking backfill.
-    ``always``: recorded even without any action. ``default_level``: the metadata says no isolation
+    ``always``: recorded even without any action. ``once``: it tries one version only, unchecked, the
+    conf maxCommitAttempts. ``default_level``: the metadata says no isolation
     level, for the table was replaced. ``resolves``, ``strict``: the confs
     featureEnablement.conflictResolution.enabled and
     conflictChecker.enforceConcurrentFeatureEnablement.enabled.
@@ -47,6 +48,7 @@ class Marks:
     large: bool = False
     backfill: bool = False
     always: bool = False
+    once: bool = False
     default_level: bool = False
     resolves: bool = True
     strict: bool = False

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Column, Schema
 
-__all__ = ["EASY_FEATURES", "FEATURES", "Header", "Metadata", "metadata_clash", "protocol_clash"]
+__all__ = [
+    "CLUSTERING",
+    "CONSTRAINT",
+    "EASY_FEATURES",
+    "FEATURES",
+    "MAPPING_MODE",
+    "SUPPORTED",
+    "Header",
+    "Metadata",
+    "asked",
+    "metadata_clash",
+    "needed",
+    "numbered",
+    "protocol_clash",
+]
 
 FEATURES: Mapping[str, bool] = {
     "appendOnly": False,
@@ -36,6 +50,7 @@ FEATURES: Mapping[str, bool] = {
     "typeWidening": True,
     "inCommitTimestamp": False,
     "vacuumProtocolCheck": True,
+    "materializePartitionColumns": False,
 }
 """Table features that the model knows by name, and whether readers, too, must know them."""
 EASY_FEATURES = frozenset(
@@ -88,6 +103,41 @@ CONSTRAINT = "delta.constraints."
 """The beginning of a property that holds a CHECK constraint."""
 LEGACY = ("appendOnly", "invariants")
 """The features of a table's first protocol."""
+NUMBERED = (
+    ("checkConstraints",),
+    ("changeDataFeed", "generatedColumns"),
+    ("columnMapping",),
+    ("identityColumns",),
+)
+"""The features that each later number of a protocol adds to those of the one before."""
+REQUIRED = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
+"""Features that do not come without another one."""
+CLUSTERING = "delta.clustering"
+"""The domain of clustering columns."""
+
+
+def numbered(features: frozenset[str]) -> bool:
+    """Whether a protocol says these features by its number alone (TableFeatureSupport.scala, normalized).
+
+    >>> numbered(frozenset(LEGACY)), numbered(frozenset((*LEGACY, "domainMetadata")))
+    (True, False)
+    """
+    said = frozenset(LEGACY)
+    for more in ((), *NUMBERED):
+        said |= frozenset(more)
+        if said == features:
+            return True
+    return False
+
+
+def asked(properties: Mapping[str, str]) -> frozenset[str]:
+    """The features that properties ask for by name, with those that they require.
+
+    >>> sorted(asked({"delta.feature.rowTracking": "supported", "team": "us"}))
+    ['domainMetadata', 'rowTracking']
+    """
+    named = {key.removeprefix(SUPPORTED) for key in properties if key.startswith(SUPPORTED)}
+    return frozenset(named | {REQUIRED[name] for name in named if name in REQUIRED})
 
 
 def needed(configuration: Mapping[str, str]) -> frozenset[str]:
@@ -148,17 +198,18 @@ class Header:
     @classmethod
     def of(cls, schema: Schema) -> Header:
         """The header of a table that is as it was declared."""
-        features = {
-            key.removeprefix(SUPPORTED): value
-            for key, value in schema.properties.items()
-            if key.startswith(SUPPORTED)
-        }
         configuration = {
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
         }
         metadata = Metadata(schema.columns, schema.partitioned_by, configuration)
-        identity = ("identityColumns",) if schema.generates else ()
-        return cls(metadata, frozenset((*LEGACY, *features, *needed(configuration), *identity)))
+        features = asked(schema.properties) | needed(configuration)
+        domains: frozenset[str] = frozenset()
+        if schema.generates:
+            features |= {"identityColumns"}
+        if schema.clustered_by:
+            features |= {"clustering", "domainMetadata"}
+            domains = frozenset({CLUSTERING})
+        return cls(metadata, frozenset(LEGACY) | features, domains)
 
     def after(
         self,

@@ -31,7 +31,7 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column's name and type; every column takes NULL. ``identity``: where its values come from that
-    an INSERT does not give.
+    an INSERT does not give. One that was dropped keeps its place in the rows, without a name.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Schema:
 
     ``rows_per_file`` None is the default layout: one file per partition, statement and UNION ALL
     branch. File layout is semantics: which rows share a file decides which commits conflict.
+    ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE.
     ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
     ``exists`` False: it is not there yet, and made as declared. ``partition_indexes`` are the positions
     of the partition columns.
@@ -69,6 +70,7 @@ class Schema:
     rows_per_file: int | None = None
     files: tuple[RawFile, ...] = ()
     exists: bool = True
+    clustered_by: tuple[str, ...] = ()
     partition_indexes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +81,11 @@ class Schema:
         """The position of a column by name (SQL ignores case), or None."""
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The positions of the columns that are there: those with a name."""
+        return tuple(i for i, column in enumerate(self.columns) if column.name)
 
     @property
     def vectors(self) -> bool:

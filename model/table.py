@@ -87,8 +87,13 @@ class TableState:
     header: Header | None = None
 
     def rows(self) -> Rows:
-        """The contents as a sorted bag."""
-        return sort_rows(row.values for file in self.files for row in file.rows)
+        """The contents as a sorted bag, without the columns that were dropped."""
+        rows = (row.values for file in self.files for row in file.rows)
+        columns = () if self.header is None else self.header.metadata.columns
+        if all(column.name for column in columns):
+            return sort_rows(rows)
+        shown = [i for i, column in enumerate(columns) if column.name]
+        return sort_rows(tuple(row[i] for i in shown) for row in rows)
 
     def replay(self, removes: frozenset[str], adds: Iterable[File]) -> TableState:
         """The state after a commit, as the log replays: files removed by path, then files added."""

@@ -64,6 +64,7 @@ class ExpectationReader(FileReader):
     transactions: Mapping[str, Statement]
     schemas: Mapping[str, Schema]
     wider: dict[str, Schema]
+    final: dict[str, Schema]
 
     def expectations(self, tables: Table, path: Path | None) -> dict[str, Expectation]:
         return {who: self.expectation(who, table, path) for who, table in tables.items()}
@@ -186,12 +187,15 @@ class ExpectationReader(FileReader):
         }
 
     def types(self, table: str, rows: object) -> list[Type]:
-        """The types of a table's columns, those that a transaction adds among them if they are there."""
-        schema, wider = self.schemas[table], self.wider.get(table)
+        """The types of a table's columns: as declared, or as transactions alter them, whichever has so
+        many.
+        """
+        declared = self.schemas[table]
         first = rows[0] if isinstance(rows, list) and rows else None
-        if wider is not None and isinstance(first, list) and len(first) == len(wider.columns):
-            schema = wider
-        return [c.type for c in schema.columns]
+        for schema in (declared, self.wider.get(table), self.final.get(table)):
+            if schema is not None and isinstance(first, list) and len(first) == len(schema.shown):
+                return [schema.columns[i].type for i in schema.shown]
+        return [c.type for c in declared.columns]
 
     def read(self, name: str, rows: object, where: str) -> Rows:
         statement = self.transactions[name]

@@ -101,6 +101,8 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
     yield f"columns        = {_text(schema.ddl())}"
     if schema.partitioned_by:
         yield f"partitioned_by = {_list(map(_text, schema.partitioned_by))}"
+    if schema.clustered_by:
+        yield f"clustered_by   = {_list(map(_text, schema.clustered_by))}"
     if schema.properties:
         yield f"properties     = {_texts(schema.properties)}"
     if not schema.exists:

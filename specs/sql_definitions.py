@@ -1,8 +1,8 @@
 """Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
 
 They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
-What alters columns in another way (DROP, RENAME, type changes), and DROP FEATURE, which is several
-commits, is refused by name.
+What alters columns in another way (positions, types, defaults), and DROP FEATURE of a feature whose
+removal is several commits, is refused by name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
 from isolitmus.model.errors import near
+from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.model.schema import TYPES, Column
 from isolitmus.specs.sql_queries import OUTSIDE, QueryReader
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isolitmus.model.schema import Schema
 
 __all__ = ["DefinitionReader", "is_definition"]
@@ -37,6 +40,11 @@ CHECK = re.compile(
     r"ADD\s+CONSTRAINT\s+`?(?P<name>\w+)`?\s+CHECK\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
 )
 DROP = re.compile(r"DROP\s+CONSTRAINT\s+(?P<if>IF\s+EXISTS\s+)?`?(?P<name>\w+)`?", re.IGNORECASE)
+GOES = re.compile(r"DROP\s+COLUMN\s+`?(?P<name>\w+)`?", re.IGNORECASE)
+RENAME = re.compile(r"RENAME\s+COLUMN\s+`?(?P<name>\w+)`?\s+TO\s+`?(?P<other>\w+)`?", re.IGNORECASE)
+FEATURE = re.compile(
+    r"DROP\s+FEATURE\s+(['`]?)(?P<name>[\w-]+)\1(?P<history>\s+TRUNCATE\s+HISTORY)?", re.IGNORECASE
+)
 COLUMN = re.compile(
     r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
 )
@@ -59,9 +67,18 @@ PROPERTIES = {
     "delta.columnMapping.mode": ("name",),
 }
 """Delta's own properties that may be set, with their values; others would change what is not modelled."""
+SEVERAL: Mapping[str, str] = {
+    "rowTracking": "row ids go file by file",
+    "inCommitTimestamp": "it is switched off first",
+    "domainMetadata": "domains that are set go first",
+} | dict.fromkeys(
+    ("deletionVectors", "columnMapping", "v2Checkpoint", "typeWidening", "vacuumProtocolCheck"),
+    "the history is closed by three empty commits with checkpoints",
+)
+"""The features whose removal is, or may be, several commits, each with the reason."""
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
-    " ALTER COLUMN … COMMENT, CLUSTER BY"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, CLUSTER BY"
 )
 
 
@@ -122,6 +139,16 @@ class DefinitionReader(QueryReader):
             return self.check(schema, found["name"], found["body"])
         if found := DROP.fullmatch(rest):
             return df.DropConstraint(found["name"].lower(), bool(found["if"]))
+        if found := GOES.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.DropColumn(found["name"])
+        if found := RENAME.fullmatch(rest):
+            self.known(schema, found["name"])
+            if schema.index(found["other"]) is not None:
+                self.outside(f"table {schema.name} has a column '{found['other']}' already")
+            return df.RenameColumn(found["name"], found["other"])
+        if found := FEATURE.fullmatch(rest):
+            return self.feature(found["name"], history=bool(found["history"]))
         if found := COLUMN.fullmatch(rest):
             self.known(schema, found["name"])
             return df.CommentColumn(found["name"], found["text"][1:-1])
@@ -138,11 +165,38 @@ class DefinitionReader(QueryReader):
         """A property that says nothing to Delta, or one of those whose meaning the model knows."""
         if not key.startswith("delta."):
             return key, value
+        if key.startswith(SUPPORTED):
+            return self.supported(key, value)
         if key not in PROPERTIES:
             self.outside(f"the property '{key}' is not modelled{near(key, PROPERTIES)}")
         if value.lower() not in PROPERTIES[key]:
             self.outside(f"{key} is '{value}'; known: {', '.join(PROPERTIES[key])}")
         return key, value
+
+    def supported(self, key: str, value: str) -> tuple[str, str]:
+        """A property that asks for a feature."""
+        name = key.removeprefix(SUPPORTED)
+        if name not in FEATURES:
+            self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
+        if name == "clustering":
+            self.outside("the feature clustering comes by CLUSTER BY, not by a property")
+        if name == "rowTracking":
+            self.outside("the feature rowTracking comes with row ids, which are not modelled")
+        if value != "supported":
+            self.outside(f"{key} is '{value}'; known: supported")
+        return key, value
+
+    def feature(self, name: str, *, history: bool) -> df.DropFeature:
+        """DROP FEATURE, if it is one commit or none."""
+        if name not in FEATURES:
+            self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
+        if name in SEVERAL:
+            self.outside(
+                f"DROP FEATURE {name} is not modelled: it is several commits, for {SEVERAL[name]}"
+            )
+        if history:
+            self.outside(f"{name} leaves nothing in the history: TRUNCATE HISTORY is not allowed")
+        return df.DropFeature(name)
 
     def known(self, schema: Schema, column: str) -> None:
         if schema.index(column) is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Column, Schema
 
-__all__ = ["InsertReader"]
+__all__ = ["InsertReader", "whole"]
 
 
 class InsertReader(QueryReader):
@@ -34,9 +34,12 @@ class InsertReader(QueryReader):
             target, names = target.this, target.expressions
         schema, side = self.table(target, "partition")
         fixed = self.fixed(schema, target.args.get("partition"))
-        open_ = tuple(i for i in range(len(schema.columns)) if i not in fixed)
-        order = self.columns(schema, names, open_) if names else open_
-        generated = tuple(i for i in open_ if i not in order)
+        open_ = tuple(i for i in schema.shown if i not in fixed)
+        overwrite = bool(node.args.get("overwrite"))
+        some = not overwrite and not fixed  # the others are generated or NULL
+        order = self.columns(schema, names, open_, some=some) if names else open_
+        left = tuple(i for i in open_ if i not in order)
+        generated = tuple(i for i in left if schema.columns[i].identity is not None)
         self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
@@ -45,10 +48,9 @@ class InsertReader(QueryReader):
             self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
         if generated:
             self.numbered(node, query)
-        given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in generated}
+        given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in left}
         placed = tuple(self.placed(node, schema, order, given, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
-        overwrite = bool(node.args.get("overwrite"))
         if node.args.get("where"):
             if names or fixed:
                 self.place.refuse(node, f"REPLACE WHERE with a list of columns {OUTSIDE}")
@@ -114,8 +116,14 @@ class InsertReader(QueryReader):
         ]
 
     def columns(
-        self, schema: Schema, names: list[exp.Expr], wanted: tuple[int, ...]
+        self,
+        schema: Schema,
+        names: list[exp.Expr],
+        wanted: tuple[int, ...],
+        *,
+        some: bool = False,
     ) -> tuple[int, ...]:
+        """The columns of a list, which are those that are wanted, or ``some`` of them."""
         order: list[int] = []
         for name in names:
             index = schema.index(name.name)
@@ -127,8 +135,8 @@ class InsertReader(QueryReader):
             if index in order:
                 self.place.refuse(name, f"column '{name.name}' is named twice")
             order.append(index)
-        left = {i for i in wanted if schema.columns[i].identity is None}
-        if not left <= set(order) <= set(wanted):
+        needed = {i for i in wanted if not some and schema.columns[i].identity is None}
+        if not needed <= set(order) <= set(wanted):
             self.place.refuse(
                 names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
             )
@@ -153,7 +161,7 @@ class InsertReader(QueryReader):
             for index, item in zip(order, items, strict=True):
                 self.stores(node, schema.columns[index], item)
             by_column = {**fixed, **dict(zip(order, items, strict=True))}
-            return tuple(by_column[i] for i in range(len(schema.columns)))
+            return whole(schema, by_column)
 
         if isinstance(branch, st.Values):
             return replace(branch, rows=tuple(map(sort, branch.rows)))
@@ -186,3 +194,8 @@ class InsertReader(QueryReader):
                 self.place.refuse(node, f"column '{column.name}' is set twice")
             sets[column.index] = value
         return tuple(sorted(sets.items()))
+
+
+def whole(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
+    """A row of a table from the values of the columns that are there; NULL where one was dropped."""
+    return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))

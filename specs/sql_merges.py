@@ -11,7 +11,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.schema import Column
 from isolitmus.specs.sql_expressions import Scope, Side, only, read_expression
-from isolitmus.specs.sql_inserts import InsertReader
+from isolitmus.specs.sql_inserts import InsertReader, whole
 from isolitmus.specs.sql_queries import OUTSIDE, REFUSED, items_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MergeReader(InsertReader):
             self.place.refuse(node, f"VALUES as a MERGE source {OUTSIDE}: use SELECT … UNION ALL")
         selected = items_of(query[0])
         names = (
-            [c.name for c in self.schemas[query[0].table.lower()].columns]
+            [c.name for c in self.schemas[query[0].table.lower()].columns if c.name]
             if isinstance(query[0], st.Select) and isinstance(first.expressions[0], exp.Star)
             else [e.alias_or_name for e in first.expressions]
         )
@@ -108,7 +108,7 @@ class MergeReader(InsertReader):
             c.name.lower(): ex.ColumnRef(1, i, c.name, c.type) for i, c in enumerate(source.columns)
         }
         sets: list[tuple[int, ex.Expr]] = []
-        for i, column in enumerate(schema.columns):
+        for i, column in ((i, schema.columns[i]) for i in schema.shown):
             value = by_name.get(column.name.lower())
             if value is None:
                 self.place.refuse(node, f"'*' needs a column '{column.name}' in {source.name}")
@@ -125,11 +125,11 @@ class MergeReader(InsertReader):
             self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
         only(self.place, then, "this", "expression")
         if isinstance(then.this, exp.Star):
-            values = tuple(v for _, v in self.starred(then, schema, source))
-            return st.NotMatchedClause(guard, values)
+            return st.NotMatchedClause(
+                guard, whole(schema, dict(self.starred(then, schema, source)))
+            )
         names = then.this.expressions if then.this is not None else []
-        every = tuple(range(len(schema.columns)))
-        order = self.columns(schema, names, every) if names else every
+        order = self.columns(schema, names, schema.shown) if names else schema.shown
         nodes = then.expression.expressions
         if len(nodes) != len(order):
             self.place.refuse(then, f"{len(order)} columns and {len(nodes)} values")
@@ -140,4 +140,4 @@ class MergeReader(InsertReader):
                 replace(scope, subquery=self.subquery), value_node, null=column.type
             )
             self.stores(value_node, column, by_column[index])
-        return st.NotMatchedClause(guard, tuple(by_column[i] for i in range(len(order))))
+        return st.NotMatchedClause(guard, whole(schema, by_column))

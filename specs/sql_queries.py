@@ -159,7 +159,8 @@ class QueryReader:
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(inner, exp.Star) and not keys:
                 only(self.place, inner)
-                items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns)]
+                shown = ((i, schema.columns[i]) for i in schema.shown)
+                items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in shown]
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
             context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
-from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.model.header import FEATURES, MAPPING_MODE, SUPPORTED
 from isolitmus.model.schema import TYPES, Column, Identity, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.statement import Statement
 
@@ -188,7 +188,8 @@ class FileReader:
         if not isinstance(table, dict):
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
         known = (
-            "columns", "partitioned_by", "properties", "rows_per_file", "init", "files", "exists",
+            "columns", "partitioned_by", "clustered_by", "properties", "rows_per_file", "init",
+            "files", "exists",
         )  # fmt: skip
         self.keys(table, where, known)
         columns = tuple(
@@ -198,19 +199,18 @@ class FileReader:
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
             self.refuse(f"{where}.columns names '{twice}' twice")
-        partitions = self.strings(table, where, "partitioned_by")
-        if len({partition.lower() for partition in partitions}) < len(partitions):
-            self.refuse(f"{where}.partitioned_by names a column twice")
+        partitions = self.some_columns(table, where, "partitioned_by", names)
         for partition in partitions:
-            if partition.lower() not in names:
-                self.refuse(
-                    f"{where}.partitioned_by names no column: '{partition}'{near(partition, names)}"
-                )
             column = columns[names.index(partition.lower())]
             if column.identity is not None:
                 self.refuse(
                     f"{where}.partitioned_by names the identity column {column.name}, which Delta refuses"
                 )
+        clusters = self.some_columns(table, where, "clustered_by", names)
+        if partitions and clusters:
+            self.refuse(
+                f"{where}.clustered_by: {name} has partitions, and Delta allows only one of both"
+            )
         if len(partitions) == len(columns):
             self.refuse(f"{where}.partitioned_by takes every column; at least one must hold data")
         rows_per_file = table.get("rows_per_file")
@@ -221,15 +221,17 @@ class FileReader:
         properties = self.get(table, where, "properties", dict, {})
         for key, value in properties.items():
             switch = key.lower() in SWITCHES and value in ("true", "false")
+            switch |= key == MAPPING_MODE and value == "name"
             feature = key.startswith(SUPPORTED) and value == "supported"
             if not switch and not (feature and key.removeprefix(SUPPORTED) in FEATURES):
                 self.refuse(
                     f"{where}.properties: {key} = {self.shown(value)} is not modelled;"
                     " known: delta.enableDeletionVectors and delta.enableChangeDataFeed,"
-                    ' "true" or "false", and delta.feature.NAME, "supported"'
+                    ' "true" or "false", delta.columnMapping.mode, "name", and delta.feature.NAME,'
+                    ' "supported"'
                 )
         exists = self.get(table, where, "exists", bool, default=True)
-        for key in ("init", "files", "properties"):
+        for key in ("init", "files", "properties", "clustered_by"):
             if not exists and table.get(key):
                 tell = "leave one of the two out"
                 if key == "properties":
@@ -237,7 +239,27 @@ class FileReader:
                 self.refuse(
                     f"{where}.{key} is of a table that is there, and exists = false; {tell}"
                 )
-        return Schema(name, columns, partitions, properties, rows_per_file, exists=exists)
+        return Schema(
+            name,
+            columns,
+            partitions,
+            properties,
+            rows_per_file,
+            exists=exists,
+            clustered_by=clusters,
+        )
+
+    def some_columns(
+        self, table: Table, where: str, key: str, names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Some of a table's columns (``names``, in lower case), by name."""
+        given = self.strings(table, where, key)
+        if len({name.lower() for name in given}) < len(given):
+            self.refuse(f"{where}.{key} names a column twice")
+        for name in given:
+            if name.lower() not in names:
+                self.refuse(f"{where}.{key} names no column: '{name}'{near(name, names)}")
+        return given
 
     def column(self, where: str, text: str) -> Column:
         words = text.split(maxsplit=2)

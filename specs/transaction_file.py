@@ -15,7 +15,16 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
-from isolitmus.model.definition import AddColumns, Clone, Create, Definition, Late, Replace
+from isolitmus.model.definition import (
+    AddColumns,
+    Clone,
+    Create,
+    Definition,
+    DropColumn,
+    Late,
+    RenameColumn,
+    Replace,
+)
 from isolitmus.model.errors import LitmusError, SqlError, near
 from isolitmus.model.expression import Const
 from isolitmus.model.raw import Raw
@@ -74,6 +83,7 @@ class TransactionReader(RawReader):
     """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
 
     wider: dict[str, Schema]
+    final: dict[str, Schema]
 
     def read_transactions(
         self, document: Table, schemas: Mapping[str, Schema]
@@ -83,10 +93,11 @@ class TransactionReader(RawReader):
         clients: dict[str, Client] = {}
         given = self.get(document, "", "transactions", dict)
         texts = (v.get("sql") if isinstance(v, dict) else v for v in given.values())
-        self.wider = self.grown(texts, schemas)
+        self.wider, self.final = self.altered(texts, schemas)
+        grows = self.wider == self.final
         for name, value in given.items():
             if isinstance(value, dict) and "write" in value and "stream" not in value:
-                self.widen(value, f"transactions.{name}", schemas)
+                self.widen(value, f"transactions.{name}", schemas, grows=grows)
         for name, value in given.items():
             where = f"transactions.{name}"
             if not NAME.fullmatch(name):
@@ -127,9 +138,9 @@ class TransactionReader(RawReader):
             client = self.writer(table, name, where, schemas)
             if client.write is not None and client.write.merges:
                 return self.merged(client, name, where, schemas), client
-            if self.wider:
+            if self.final:
                 self.refuse(
-                    f"{where} writes beside a statement that adds columns, which is modelled for"
+                    f"{where} writes beside a statement that alters columns, which is modelled for"
                     ' options = { mergeSchema = "true" } only'
                 )
             return self.written(client, name, where, schemas), client
@@ -164,21 +175,31 @@ class TransactionReader(RawReader):
             return late
         return replace(read, sql=text)
 
-    def late(self, text: str, schemas: Mapping[str, Schema], label: str) -> Late | None:
-        """A statement on columns that a transaction adds; None if it is not that."""
-        if not self.wider:
+    def late(
+        self, text: str, schemas: Mapping[str, Schema], label: str
+    ) -> Late | Definition | None:
+        """A statement on columns as a transaction alters them; None if it is not that."""
+        if not self.wider and not self.final:
             return None
-        read = read_statement(text, {**schemas, **self.wider}, label)
+        try:
+            read = read_statement(text, {**schemas, **self.wider}, label)
+        except SqlError:
+            read = read_statement(text, {**schemas, **self.final}, label)
         if isinstance(read, st.Read | Raw | Replace | Create | Clone):
             raise LitmusError(
-                f"{label}: a query of columns that a transaction adds is not modelled, nor is a"
-                " table made or replaced with them"
+                f"{label}: a query of columns that a transaction adds or renames is not modelled,"
+                " nor is a table made or replaced with them"
             )
-        return Late(text, read.target)
+        return read if isinstance(read, Definition) else Late(text, read.target)
 
-    def grown(self, texts: Iterable[object], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-        """The tables with every column that some transaction adds."""
+    def altered(
+        self, texts: Iterable[object], schemas: Mapping[str, Schema]
+    ) -> tuple[dict[str, Schema], dict[str, Schema]]:
+        """The tables with every column that some transaction adds or gives another name, and those with
+        all that transactions alter.
+        """
         wider: dict[str, Schema] = {}
+        final: dict[str, Schema] = {}
         for text in texts:
             if not isinstance(text, str) or not is_definition(text):
                 continue
@@ -186,11 +207,21 @@ class TransactionReader(RawReader):
                 read = read_statement(text, {**schemas, **wider})
             except SqlError:  # it says so when its turn comes
                 continue
-            if isinstance(read, Definition) and isinstance(read.change, AddColumns):
-                schema = {**schemas, **wider}[read.target]
-                columns = (*schema.columns, *read.change.columns)
-                wider[read.target] = replace(schema, columns=columns)
-        return wider
+            if not isinstance(read, Definition):
+                continue
+            grown, last = ({**schemas, **known}[read.target] for known in (wider, final))
+            match read.change:
+                case AddColumns(columns):
+                    more = columns
+                case RenameColumn(name, other):
+                    more = (Column(other, grown.columns[grown.index(name) or 0].type),)
+                case DropColumn():
+                    more = ()
+                case _:
+                    continue
+            wider[read.target] = replace(grown, columns=(*grown.columns, *more))
+            final[read.target] = _after(last, read.change)
+        return wider, final
 
     # What the client does
 
@@ -317,11 +348,15 @@ class TransactionReader(RawReader):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
         return replace(query, data_change=write.data_change, stream=write.stream)
 
-    def widen(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> None:
-        """Take note of the columns that a DataFrame write adds."""
+    def widen(
+        self, table: Table, where: str, schemas: Mapping[str, Schema], *, grows: bool
+    ) -> None:
+        """Take note of the columns that a DataFrame write adds; ``grows`` False: others go."""
         write = self.write(table, where, schemas)
         if not write.merges:
             return
+        if not grows:
+            self.refuse(f"{where}: mergeSchema beside DROP or RENAME COLUMN is not modelled")
         if write.mode != "append" or not write.data_change:
             self.refuse(f"{where}: mergeSchema is modelled for appends that change data")
         if "let" in table:
@@ -405,3 +440,16 @@ class TransactionReader(RawReader):
                 )
             done[name] = replace(statement, dynamic=dynamic)
         return done
+
+
+def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Schema:
+    """A table's columns once a transaction has altered them."""
+    if isinstance(change, AddColumns):
+        return replace(schema, columns=(*schema.columns, *change.columns))
+    name = change.other if isinstance(change, RenameColumn) else ""
+    columns = tuple(
+        replace(c, name=name) if c.name.lower() == change.name.lower() else c
+        for c in schema.columns
+    )
+    parts = tuple(name if p.lower() == change.name.lower() else p for p in schema.partitioned_by)
+    return replace(schema, columns=columns, partitioned_by=parts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.creating import folder
 from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.settings import settled
+from isolitmus.checker.running.settings import confs, settled
 from isolitmus.checker.running.snapshot import INSIDE, Outside
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
@@ -114,6 +114,8 @@ def perform(
             return Effect(error=error)
         reads += [replace(r, version=version) for r in read.reads]
     statement = bind(litmus.transactions[name], values, litmus.tables)
+    if name in litmus.clients:
+        outside = replace(outside, confs=confs(litmus, name))
     done = effect(statement, snapshot, name, litmus.tables, outside)
     if name in litmus.clients:
         done = settled(litmus, name, done, snapshot)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from isolitmus.model.header import CONSTRAINT
+
 if TYPE_CHECKING:
     from isolitmus.model.footprint import Footprint
 
-__all__ = ["error_class"]
+__all__ = ["error_class", "undone"]
 
 HINTED = (
     "ConcurrentAppendException",
@@ -47,3 +49,14 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
     if exception == "ConcurrentDeleteReadException":
         named = named and not winner.removes.isdisjoint(loser.files)
     return f"DELTA_{name}.{'WITH_PARTITION_HINT' if named else 'WITHOUT_HINT'}"
+
+
+def undone(winner: Footprint, loser: Footprint) -> bool:
+    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at before
+    the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
+    """
+    wrote, features = winner.marks.metadata, loser.marks.features
+    if wrote is None or winner.marks.features is not None or features is None:
+        return False
+    gone = "checkConstraints" in loser.known.features - features
+    return gone and any(key.startswith(CONSTRAINT) for key in wrote.configuration)

@@ -18,7 +18,16 @@ from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.footprint import Footprint, Marks
-from isolitmus.model.header import CONSTRAINT, Header, needed
+from isolitmus.model.header import (
+    CLUSTERING,
+    CONSTRAINT,
+    SUPPORTED,
+    Header,
+    asked,
+    needed,
+    numbered,
+)
+from isolitmus.model.normal import columns
 from isolitmus.model.raw import Raw
 from isolitmus.model.schema import Schema
 from isolitmus.model.table import TableRow, widened
@@ -47,14 +56,17 @@ NAMES: Mapping[type[df.Change], str] = {
     df.SetProperties: "SET TBLPROPERTIES",
     df.UnsetProperties: "UNSET TBLPROPERTIES",
     df.AddColumns: "ADD COLUMNS",
+    df.DropColumn: "DROP COLUMNS",
+    df.RenameColumn: "RENAME COLUMN",
     df.CommentColumn: "CHANGE COLUMN",
     df.AddConstraint: "ADD CONSTRAINT",
     df.DropConstraint: "DROP CONSTRAINT",
+    df.DropFeature: "DROP FEATURE",
     df.ClusterBy: "CLUSTER BY",
 }
 """What the log calls each (DeltaOperations.scala)."""
-CLUSTERING = "delta.clustering"
-"""The domain of clustering columns."""
+REMOVABLE = ("checkConstraints", "materializePartitionColumns")
+"""The features that one commit removes, if nothing in the table needs them."""
 
 
 def current(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
@@ -83,14 +95,9 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     header = snapshot.header(statement.target)
     change = statement.change
     if isinstance(change, df.ClusterBy):
-        if "clustering" not in header.features:
-            raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is not clustered")
-        marks = Marks(domains=frozenset({CLUSTERING}), always=True)
-        footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
-        return Effect(footprint=footprint, operation=NAMES[type(change)])
+        return _clustered(schema, header, change)
     metadata = _changed(header.metadata, change)
-    lacking = needed(metadata.configuration) - header.features
-    marks = Marks(metadata, header.features | lacking if lacking else None)
+    marks = Marks(metadata, _features(header, metadata, change))
     footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
     effect = Effect(footprint=footprint, operation=NAMES[type(change)])
     if isinstance(change, df.AddConstraint):
@@ -103,6 +110,38 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
             effect, reads=(read,), footprint=replace(footprint, predicates=((),), files=files)
         )
     return replace(effect, writes=redefined(schema.name, header.metadata, metadata))
+
+
+def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
+    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that is not to
+    be is left alone (AlterTableClusterByDeltaCommand).
+    """
+    if schema.partitioned_by:
+        raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
+    marks = Marks(domains=frozenset({CLUSTERING}))
+    if "clustering" not in header.features:
+        features = header.features | {"clustering", "domainMetadata"}
+        marks = Marks(header.metadata, features, marks.domains) if change.columns else Marks()
+    footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
+    return Effect(footprint=footprint, operation=NAMES[type(change)])
+
+
+def _features(header: Header, metadata: Metadata, change: df.Change) -> frozenset[str] | None:
+    """The protocol that a definition writes, None if it writes none: with the features that it asks
+    for, even those that an old protocol has by its number, and those that its properties need
+    (OptimisticTransaction.scala, updateMetadataInternal); or without one.
+    """
+    has = header.features
+    if isinstance(change, df.DropFeature):
+        if change.name not in has or change.name not in REMOVABLE:
+            raise ex.EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
+        if change.name == "checkConstraints" and _constraints(metadata.configuration):
+            raise ex.EvaluationError("DeltaAnalysisException", "there are constraints")
+        return has - {change.name}
+    wanted = asked(change.properties) if isinstance(change, df.SetProperties) else frozenset()
+    again = bool(wanted) and numbered(has)
+    lacking = (wanted | needed(metadata.configuration)) - has
+    return has | lacking if lacking or again else None
 
 
 def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
@@ -138,11 +177,12 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     kept = {(file.path, file.dead) for file in there}
     removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
     features = header.features | snapshot.header(name).features
+    domains = (header.domains | snapshot.header(name).domains) & {CLUSTERING}
     footprint = Footprint(
         snapshot.schemas[name],
         adds=tuple(file.partition for file in adds),
         removes=removes,
-        marks=Marks(header.metadata, features, large=True),
+        marks=Marks(header.metadata, features, domains, large=True),
         header=snapshot.header(name),
     )
     writes += redefined(name, snapshot.header(name).metadata, header.metadata)
@@ -171,7 +211,7 @@ def described(metadata: Metadata) -> tuple[str, ...]:
     >>> described(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
     ('id INT', 'CHECK (id < 9)')
     """
-    columns = (f"{c.name} {c.type}" for c in metadata.columns)
+    columns = (f"{c.name} {c.type}" for c in metadata.columns if c.name)
     checks = (f"CHECK ({text})" for _, text in _constraints(metadata.configuration))
     return (*columns, *checks)
 
@@ -184,7 +224,8 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
     configuration = dict(metadata.configuration)
     match change:
         case df.SetProperties(properties):
-            rest = {k: v for k, v in properties.items() if k != "comment"}
+            own = (k for k in properties if k != "comment" and not k.startswith(SUPPORTED))
+            rest = {key: properties[key] for key in own}
             text = properties.get("comment", metadata.description)
             return replace(metadata, configuration=configuration | rest, description=text)
         case df.UnsetProperties(keys, if_exists):
@@ -194,6 +235,10 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
                 configuration.pop(key, None)
         case df.AddColumns(columns):
             return replace(metadata, columns=(*metadata.columns, *columns))
+        case df.DropColumn(name):
+            return _renamed(metadata, name, "")
+        case df.RenameColumn(name, other):
+            return _renamed(metadata, name, other)
         case df.CommentColumn(name, text):
             return replace(metadata, comments={**metadata.comments, name.lower(): text})
         case df.AddConstraint(name, text):
@@ -204,7 +249,27 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
             if CONSTRAINT + name not in configuration and not if_exists:
                 raise ex.EvaluationError("DeltaAnalysisException", f"no constraint {name}")
             configuration.pop(CONSTRAINT + name, None)
+        case df.DropFeature():
+            return metadata
     return replace(metadata, configuration=configuration)
+
+
+def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
+    """The metadata with another name for a column, in the schema and where partitions are by it; with
+    none it is dropped. Only what is mapped by name can be; not what a constraint is about, and what
+    partitions the table, or is all that it holds, cannot be dropped.
+    """
+    here = Schema("t", metadata.columns, metadata.partitioned_by)
+    index = here.index(name)
+    held = set(here.shown) - set(here.partition_indexes)
+    if not metadata.mapped or (not other and (index not in held or len(held) == 1)):
+        raise ex.EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
+    for _, text in _constraints(metadata.configuration):
+        if any(column.index == index for column in columns(_condition("t", here.columns, text))):
+            raise ex.EvaluationError("DeltaAnalysisException", f"CHECK {text}")
+    changed = [replace(c, name=other) if i == index else c for i, c in enumerate(here.columns)]
+    parts = (other if p.lower() == name.lower() else p for p in metadata.partitioned_by)
+    return replace(metadata, columns=tuple(changed), partitioned_by=tuple(parts))
 
 
 def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
@@ -216,7 +281,11 @@ def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Stateme
     try:
         read = read_statement(statement.sql, schemas)
     except SqlError as error:
-        raise ex.EvaluationError("AnalysisException", str(error)) from None
+        # Spark's exception comes with the plan, where it has one: for a name that is not resolved,
+        # and for a column that is there already
+        wrong = "already" if isinstance(statement, df.Definition) else "no column '"
+        plan = "Extended" if wrong in str(error) else ""
+        raise ex.EvaluationError(f"{plan}AnalysisException", str(error)) from None
     return st.read_anew(statement, read)
 
 

@@ -85,7 +85,8 @@ class DuckExecutor:
         tables = litmus.tables
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
         statements = litmus.transactions.values()
-        widens = any(isinstance(change, df.AddColumns) for change in changes) or any(
+        columns = (df.AddColumns, df.DropColumn, df.RenameColumn)
+        widens = any(isinstance(change, columns) for change in changes) or any(
             isinstance(s, st.Insert) and s.grows for s in statements
         )
         lets = (query for client in litmus.clients.values() for query in client.let.values())
@@ -272,11 +273,17 @@ def _translate(
 
 
 def _definition(statement: df.Definition) -> list[str]:
-    """The columns that a definition adds: what else it does no later statement sees in its rows."""
+    """The columns that come, go and change their names: what else it does no later statement sees in
+    its rows.
+    """
+    alter = f'ALTER TABLE "{statement.target}"'
     match statement.change:
         case df.AddColumns(columns):
-            table = f'"{statement.target}"'
-            return [f'ALTER TABLE {table} ADD COLUMN "{c.name}" {c.type}' for c in columns]
+            return [f'{alter} ADD COLUMN "{c.name}" {c.type}' for c in columns]
+        case df.DropColumn(name):
+            return [f'{alter} DROP COLUMN "{name}"']
+        case df.RenameColumn(name, other):
+            return [f'{alter} RENAME COLUMN "{name}" TO "{other}"']
     return []
 
 

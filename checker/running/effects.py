@@ -25,8 +25,10 @@ from isolitmus.checker.running.streaming import micro_batch
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.execution import Effect, RowWrite
 from isolitmus.model.footprint import Footprint
+from isolitmus.model.header import CLUSTERING
 from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
@@ -75,7 +77,7 @@ def effect(
             return cloned(snapshot, schemas, statement)
         if isinstance(statement, st.Insert) and statement.grows is not None:
             return grown(snapshot, schemas, statement, _insert)
-        if altered is schemas and not isinstance(statement, Late):
+        if altered is schemas and not isinstance(statement, Late | Definition):
             return _effect(snapshot, statement)
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
@@ -126,6 +128,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
     removes: tuple[File, ...] = ()
+    scanned = result.scanned
     if statement.overwrite:
         dynamic = statement.dynamic and bool(schema.partition_indexes)
         where = (
@@ -139,7 +142,8 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         removes = gone.removes
         # the partitions that are replaced are found without recording a file as read
         scans = scans if dynamic else (gone.filters, *scans)
-    footprint = snapshot.footprint(schema, scans, adds, removes)
+        scanned |= gone.scanned
+    footprint = snapshot.footprint(schema, scans, adds, removes, scanned=scanned)
     if statement.overwrite and dynamic:
         footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
     if not statement.data_change:
@@ -154,7 +158,7 @@ def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
     schema = snapshot.schemas[statement.target]
     gone = removal(snapshot, schema, statement.where)
     adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
-    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes, scanned=gone.scanned)
     return Effect((gone.read,), gone.writes, adds, footprint.removes, footprint, "DELETE")
 
 
@@ -163,21 +167,23 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     the new rows are written, unless whole partitions change (UpdateCommand.scala).
     """
     schema = snapshot.schemas[statement.target]
-    gone = removal(snapshot, schema, statement.where)
+    gone = removal(snapshot, schema, statement.where, "update")
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
     looked = [planned.lookup(s) for s in ex.subqueries(*(v for _, v in sets)) if gone.read.matched]
+    vectors = snapshot.vectors(schema, "update")
     after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
         for file in gone.removes
         for row in file.rows
-        if row.id in after or not schema.vectors
+        if row.id in after or not vectors
     ]
     writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
     adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
-    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes)
+    scanned = gone.scanned or bool(gone.removes)
+    footprint = snapshot.footprint(schema, [gone.filters], adds, gone.removes, scanned=scanned)
     reads = (gone.read, *looked)
     return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
 
@@ -198,6 +204,11 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
     It records its predicate and just the files it rewrites.
     """
     schema = snapshot.schemas[statement.target]
+    if CLUSTERING in snapshot.header(schema.name).domains and statement.rewrite != "vector":
+        raise LitmusError(
+            f"'{statement.sql}' is on a table that is clustered by then: which files it rewrites is"
+            " not modelled"
+        )
     filters = command_filters(schema, statement.where)
     by_partition: dict[Row, list[File]] = {}
     for file in filters.files(schema, snapshot.files(schema.name)):

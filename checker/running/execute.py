@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
 from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.conflicts import error_class
+from isolitmus.checker.running.conflicts import error_class, undone
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
 from isolitmus.checker.running.raw import file_of
@@ -21,6 +21,7 @@ from isolitmus.checker.running.rebase import replayed
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.expression import EvaluationError
 from isolitmus.model.footprint import PLAIN
 from isolitmus.model.header import Header
 from isolitmus.model.reads import needs_reads
@@ -206,14 +207,29 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
     )
     if NO_OP in shown:
         return replace(event, labels=shown)
+    footprint = event.effect.footprint
+    if footprint.marks.once and any(_unseen(e, event) for e in others):
+        late = EvaluationError("DeltaIllegalStateException", "another commit was first")
+        return replace(event, effect=replace(event.effect, error=late), labels=shown)
     conflict = first_conflict(attempt, protocol, self)
     if conflict is not None:
         winner, exception = conflict
         wrote = others[winner].effect.footprint
         assert wrote is not None
-        said = error_class(exception, wrote, event.effect.footprint)
+        if undone(wrote, footprint):
+            again = EvaluationError("DeltaTableFeatureException", "the feature is in use again")
+            return replace(event, effect=replace(event.effect, error=again), labels=shown)
+        said = error_class(exception, wrote, footprint)
         return replace(event, conflict=exception, error_class=said, labels=shown)
     return replace(wanted, labels=shown)
+
+
+def _unseen(winner: Event, loser: Event) -> bool:
+    """Whether a commit to the same table came after the version that the loser read."""
+    wrote, read = winner.effect.footprint, loser.effect.footprint
+    if wrote is None or read is None or wrote.schema.name != read.schema.name:
+        return False
+    return winner.version is not None and winner.version > loser.read_version
 
 
 def after(database: Database, event: Event) -> Database:

@@ -63,18 +63,19 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
         _refuse_ambiguity(statement, filters.files(schema, live), pairs)
         every = bool(statement.by_source)
         touched = tuple(f for f in live if every or any(concerned(r.values) for r in f.rows))
+    vectors = snapshot.vectors(schema, "merge")
     kept: list[TableRow] = []
     writes: list[RowWrite] = []
     for row in (row for file in touched for row in file.rows):
         after = _changed(snapshot, schema, statement, row, pairs(row.values))
-        if after is not None and (after is not row or not schema.vectors):
+        if after is not None and (after is not row or not vectors):
             kept.append(after)
         if after is not row:
             values = None if after is None else after.values
             writes.append(RowWrite(schema.name, row.id, row.values, values))
     removes = touched
     again: tuple[File, ...] = ()
-    if schema.vectors:
+    if vectors:
         gone = {write.id for write in writes}
         removes = tuple(f for f in touched if any(row.id in gone for row in f.rows))
         again = marked(removes, gone)
@@ -91,7 +92,8 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     # before the write: else each branch of its UNION ALL writes files of its own
     together = bool(touched) or bool(schema.partition_indexes)
     adds = (*again, *snapshot.written(schema, [[*kept, *inserted]] if together else inserts))
-    footprint = snapshot.footprint(schema, [filters, *source.scans], adds, removes)
+    scans = [filters, *source.scans]
+    footprint = snapshot.footprint(schema, scans, adds, removes, scanned=True)
     # the values of subqueries are read, but nobody records it (delta.md 8, H1)
     stored = [v for c in (*statement.matched, *statement.by_source) for _, v in c.sets]
     stored += [v for c in statement.not_matched for v in c.values]

@@ -22,7 +22,8 @@ __all__ = ["Removal", "marked", "removal"]
 
 class Removal(NamedTuple):
     """A DELETE as its actions: its read and filters, the files that it removes, those of them that it
-    adds again with a deletion vector, and the rows of the others that have to be written again.
+    adds again with a deletion vector, and the rows of the others that have to be written again;
+    ``scanned``: it looked at rows to know which.
     """
 
     read: RowRead
@@ -30,6 +31,7 @@ class Removal(NamedTuple):
     removes: tuple[File, ...]
     marked: tuple[File, ...]
     kept: tuple[TableRow, ...]
+    scanned: bool = False
 
     @property
     def writes(self) -> tuple[RowWrite, ...]:
@@ -38,21 +40,26 @@ class Removal(NamedTuple):
         return tuple(RowWrite(table, row.id, row.values, None) for row in self.read.matched)
 
 
-def removal(snapshot: Snapshot, schema: Schema, where: ex.Expr | None) -> Removal:
+def removal(
+    snapshot: Snapshot, schema: Schema, where: ex.Expr | None, verb: str = "delete"
+) -> Removal:
     """Partition predicates alone remove whole files; else files with matching rows lose them, by
-    rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala).
+    rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is the
+    command that does so.
     """
     read = snapshot.select(schema.name, where)
     filters = command_filters(schema, where)
-    candidates = filters.files(schema, snapshot.files(schema.name))
+    candidates = filters.files(schema, snapshot.files(schema.name), skipping=snapshot.skipping)
     if not filters.data:
         return Removal(read, filters, candidates, (), ())
     gone = {row.id for row in read.matched}
     touched = tuple(f for f in candidates if any(row.id in gone for row in f.rows))
-    if schema.vectors:
-        return Removal(read, filters, touched, marked(touched, gone), ())
+    if snapshot.vectors(schema, verb):
+        # DELETE then looks for rows even where no file is left (DeleteCommand.scala, findTouchedFiles)
+        scanned = bool(candidates) or verb == "delete"
+        return Removal(read, filters, touched, marked(touched, gone), (), scanned)
     kept = tuple(row for file in touched for row in file.rows if row.id not in gone)
-    return Removal(read, filters, touched, (), kept)
+    return Removal(read, filters, touched, (), kept, bool(candidates))
 
 
 def marked(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:

@@ -45,8 +45,9 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     branches = snapshot.inserted(schema, result.branches)
     gone = removal(snapshot, schema, None)
     adds = snapshot.written(schema, branches)
+    scans = (gone.filters, *result.scans)
     footprint = replace(
-        snapshot.footprint(schema, (gone.filters, *result.scans), adds, gone.removes),
+        snapshot.footprint(schema, scans, adds, gone.removes, scanned=result.scanned),
         marks=Marks(metadata, features, domains=header.domains, default_level=True),
         header=header,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.client import SetConf
 from isolitmus.model.execution import Effect
 from isolitmus.model.footprint import Footprint, Marks
-from isolitmus.specs.confs import EMPTY_COMMITS, RESOLUTION, STRICT_FEATURES
+from isolitmus.specs.confs import ATTEMPTS, EMPTY_COMMITS, RESOLUTION, STRICT_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,7 @@ def settled(litmus: Litmus, name: str, done: Effect, snapshot: Database) -> Effe
         (RESOLUTION, "false", {"resolves": False}),
         (STRICT_FEATURES, "true", {"strict": True}),
         (EMPTY_COMMITS, "false", {"always": True}),
+        (ATTEMPTS, "0", {"once": True}),
     ):
         if held.get(conf, "").lower() == value:
             footprint = _marked(footprint, **marks)

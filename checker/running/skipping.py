@@ -9,6 +9,7 @@ filter that Delta's rules cannot build keeps the file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.model.schema import Schema
-    from isolitmus.model.table import File, Stats
+    from isolitmus.model.table import File
     from isolitmus.model.values import Row, Value
 
 __all__ = ["Filters", "command_filters", "in_partitions", "merge_filters", "query_filters"]
@@ -34,9 +35,11 @@ class Filters:
     partition: tuple[ex.Expr, ...]
     data: tuple[ex.Expr, ...]
 
-    def files(self, schema: Schema, files: Iterable[File]) -> tuple[File, ...]:
-        """The files that are left after pruning and skipping, neither of which looks at a filter with a
-        subquery: what the transaction read.
+    def files(
+        self, schema: Schema, files: Iterable[File], *, skipping: bool = True
+    ) -> tuple[File, ...]:
+        """The files that are left after pruning and, unless the conf stats.skipping is off, skipping,
+        neither of which looks at a filter with a subquery: what the transaction read.
         """
         pruning = [p for p in self.partition if not ex.subqueries(p)]
         given = tuple(files)
@@ -48,7 +51,7 @@ class Filters:
         return tuple(
             f
             for f in given
-            if f.partition in kept and all(_may_match(d, f, schema) for d in self.data)
+            if f.partition in kept and (not skipping or _may_match(self.data, f, schema))
         )
 
 
@@ -136,38 +139,48 @@ def _extract(schema: Schema, expr: ex.Expr) -> ex.Expr | None:
             return expr if _on_partitions(schema, expr) else None
 
 
-class _Unused:
-    """No filter can be built: the file stays."""
+class _Unknown(Enum):
+    """What a filter may be of a file besides true, false and NULL: not to be built, so that it is not
+    asked, or about statistics that the file does not have.
+    """
+
+    UNUSED = 1
+    MISSING = 2
 
 
-UNUSED = _Unused()
+UNUSED, MISSING = _Unknown
 
 
-def _may_match(expr: ex.Expr, file: File, schema: Schema) -> bool:
-    """Whether skipping keeps the file: it does unless a filter can be built and is not true of it."""
-    data = (c.index for c in columns(expr) if c.index not in schema.partition_indexes)
-    if ex.subqueries(expr) or any(file.stats[index] is None for index in data):
-        return True
-    value = _filter(expr, file, schema)
-    return isinstance(value, _Unused) or value is True
+def _may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
+    """Whether skipping keeps the file: if statistics are missing that any filter would look at, or if
+    every filter that can be built is true of it (DataSkippingReader.scala, getDataSkippedFiles).
+    """
+    values = [_filter(expr, file, schema) for expr in data if not ex.subqueries(expr)]
+    return MISSING in values or all(value is UNUSED or value is True for value in values)
 
 
-def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
+def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None:
     match expr:
         case ex.And(left, right):
             a, b = _filter(left, file, schema), _filter(right, file, schema)
-            if isinstance(a, _Unused) or isinstance(b, _Unused):
-                return b if isinstance(a, _Unused) else a
+            if a is UNUSED or b is UNUSED:
+                return b if a is UNUSED else a
+            if isinstance(a, _Unknown) or isinstance(b, _Unknown):
+                return MISSING
             return ex.kleene_and(a, b)
         case ex.Or(left, right):
             a, b = _filter(left, file, schema), _filter(right, file, schema)
-            if isinstance(a, _Unused) or isinstance(b, _Unused):
+            if a is UNUSED or b is UNUSED:
                 return UNUSED
+            if isinstance(a, _Unknown) or isinstance(b, _Unknown):
+                return MISSING
             return ex.kleene_or(a, b)
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
-            return _stats(file, index).nulls > 0
+            stats = file.stats[index]
+            return MISSING if stats is None else stats.nulls > 0
         case ex.Not(ex.IsNull(ex.ColumnRef(index=index))) if index not in schema.partition_indexes:
-            return _stats(file, index).nulls < len(file.rows) + file.dead
+            stats = file.stats[index]
+            return MISSING if stats is None else stats.nulls < len(file.rows) + file.dead
         case ex.Compare():
             return _compare(expr, file, schema)
         case ex.In(ex.ColumnRef() as column, values):
@@ -180,19 +193,15 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unused | None:
             return UNUSED
 
 
-def _stats(file: File, index: int) -> Stats:
-    stats = file.stats[index]
-    assert stats is not None  # such a file stays without a look at its filters
-    return stats
-
-
-def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unused | None:
+def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | None:
     left, right = expr.left, expr.right
     if not isinstance(left, ex.ColumnRef) or not isinstance(right, ex.Const):
         return UNUSED
     if left.type == "BOOLEAN" or left.index in schema.partition_indexes:
         return UNUSED
-    stats = _stats(file, left.index)
+    stats = file.stats[left.index]
+    if stats is None:
+        return MISSING
     least = ex.Const(stats.least, left.type)
     greatest = ex.Const(stats.greatest, left.type)
 

@@ -6,7 +6,7 @@ which rows share a file decides which commits conflict (TransactionalWrite.scala
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import count
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from isolitmus.model.header import Header
 from isolitmus.model.normal import columns
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.confs import SKIPPING, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,11 +40,14 @@ SPARK_CAST = "SparkArithmeticException"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A query's rows by branch, the row versions that it read, and its scans of the target."""
+    """A query's rows by branch, the row versions that it read, its scans of the target, and whether it
+    ``scanned`` the target in any way that marks the whole of it as read without skipping.
+    """
 
     branches: tuple[tuple[Row, ...], ...]
     reads: tuple[RowRead, ...]
     scans: tuple[Filters, ...]
+    scanned: bool = False
 
 
 NOTHING = Result((), (), ())
@@ -52,7 +56,7 @@ NOTHING = Result((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What of a statement's reads is outside its transaction.
+    """What of a statement's reads is outside its transaction, and the ``confs`` of its session.
 
     Queries of the tables ``cached`` give the rows of the snapshot, but no scan that the transaction
     notices. ``planned`` is the database when the statement was planned, which was ``version`` (None:
@@ -66,6 +70,7 @@ class Outside:
     version: int | None = None
     inits: Sequence[Database] = ()
     folders: frozenset[str] = frozenset()
+    confs: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 INSIDE = Outside()
@@ -88,10 +93,20 @@ class Snapshot:
     def planned(self) -> Snapshot:
         """What subqueries in SET and in the values of a MERGE see: the database when the statement
         was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; delta.md 8, H1).
+        Without skipping nothing is prepared then.
         """
-        if self.outside.planned is None:
+        if self.outside.planned is None or not self.skipping:
             return self
         return replace(self, database=self.outside.planned, version=self.outside.version)
+
+    @property
+    def skipping(self) -> bool:
+        """Whether statistics tell which files to read (the conf stats.skipping)."""
+        return self.outside.confs.get(SKIPPING, "").lower() != "false"
+
+    def vectors(self, schema: Schema, verb: str) -> bool:
+        """Whether DELETE, UPDATE or MERGE mark the rows of a table in deletion vectors."""
+        return schema.vectors and self.outside.confs.get(vectors(verb), "").lower() != "false"
 
     def init(self, number: int) -> Snapshot:
         """The database after that many init statements."""
@@ -102,6 +117,7 @@ class Snapshot:
         branches: list[tuple[Row, ...]] = []
         reads: list[RowRead] = []
         scans: list[Filters] = []
+        scanned = False
         tracked = None if target in self.outside.cached else target
         for branch in query:
             parts = branch.rows if isinstance(branch, st.Values) else (branch.items,)
@@ -118,12 +134,15 @@ class Snapshot:
                     reads.append(read)
                 if branch.seen and branch.table == tracked:
                     scans.append(query_filters(self.schemas[branch.table], where))
+                scanned |= branch.table == tracked and not branch.alias
             for subquery in ex.subqueries(where, *(item for items in bound for item in items)):
                 reads.append(self.lookup(subquery, around))
                 if subquery.table == tracked:
                     scans.append(query_filters(self.schemas[subquery.table], _own(subquery)))
+                    scanned = True
             branches.append(_rows(branch, bound, where, around))
-        return Result(tuple(branches), tuple(reads), tuple(scans))
+        recorded = tuple(scans) if self.skipping else ()
+        return Result(tuple(branches), tuple(reads), recorded, scanned)
 
     def bound(self, exprs: Iterable[ex.Expr]) -> tuple[ex.Expr, ...]:
         """The expressions with what their subqueries range over."""
@@ -217,18 +236,26 @@ class Snapshot:
         scans: Iterable[Filters],
         adds: tuple[File, ...],
         removes: tuple[File, ...] = (),
+        *,
+        scanned: bool = False,
     ) -> Footprint:
-        """The footprint of a statement that read its target by these scans."""
+        """The footprint of a statement that read its target by these scans. If it ``scanned`` rows of the
+        target, it is, without skipping, marked as reading everything (PrepareDeltaScan.scala,
+        prepareDeltaScanWithoutFileSkipping).
+        """
         scans = tuple(scans)
         files = self.files(schema.name)
-        read = {f.path for scan in scans for f in scan.files(schema, files)}
+        read = {f.path for scan in scans for f in scan.files(schema, files, skipping=self.skipping)}
+        whole = scanned and not self.skipping
+        predicates = tuple(scan.partition for scan in scans)
         return Footprint(
             schema,
-            predicates=tuple(scan.partition for scan in scans),
+            predicates=(*predicates, ()) if whole else predicates,
             files=frozenset(read),
             adds=tuple(f.partition for f in adds),
             removes=frozenset(f.path for f in removes),
             data_change=bool(adds or removes),
+            whole_table=whole,
         )
 
 

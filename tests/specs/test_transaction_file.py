@@ -265,7 +265,7 @@ GROWS = 'options = { mergeSchema = "true" }'
         (f'write = "append", query = "SELECT * FROM t", {GROWS}', "with mergeSchema it names its columns"),
         (f'write = "append", query = "SELECT 1, 0", {GROWS}', "query gives 2 columns; with mergeSchema the 3 of t come first"),
         (f"write = \"append\", query = \"SELECT 1, 0, 2, 'a' AS z\", {GROWS}", "adds the column z as STRING, and another transaction as INT"),
-        ('write = "append", query = "SELECT 1, 0, 2"', "writes beside a statement that adds columns"),
+        ('write = "append", query = "SELECT 1, 0, 2"', "writes beside a statement that alters columns"),
     ],
 )  # fmt: skip
 def test_columns_that_a_write_brings(write, message):

@@ -116,6 +116,11 @@ class TransactionReader(RawReader):
                     f"transactions.{name} replaces a table that is cached: what becomes of the"
                     " cache is not modelled"
                 )
+            if isinstance(statement, Replace | Create | Clone) and not grows:
+                self.refuse(
+                    f"transactions.{name} makes or replaces a table beside a statement that drops or"
+                    " renames columns, which is not modelled"
+                )
         return statements, {name: c for name, c in clients.items() if c != Client()}
 
     def transaction(

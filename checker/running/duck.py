@@ -37,6 +37,14 @@ Checks = dict[tuple[str, str], str]
 """The conditions of the constraints, by table and name."""
 
 
+Features = frozenset[tuple[str, str]]
+"""The features that tables have and DROP FEATURE can take away, by table and name."""
+
+
+class _NoFeature(Exception):
+    """A feature cannot be taken away."""
+
+
 class _Duck:
     """One DuckDB for the process, since starting one costs more than what it is asked; it holds the
     initial tables of whoever asked last.
@@ -101,9 +109,16 @@ class DuckExecutor:
             gone = f'DROP TABLE IF EXISTS "{schema.name}"'
             self._setup += [_made(schema), *_sequences(schema)] if schema.exists else [gone]
         self._checks: list[Checks] = [{}]
+        self._features: Features = frozenset(
+            (schema.name, name)
+            for schema in tables.values()
+            if schema.exists
+            for name in _asked(schema.properties)
+        )
         for number, statement in enumerate(litmus.init, 1):
             self._setup += _translate(statement, tables)
             self._checks.append(self._constrained(self._checks[-1], statement))
+            self._features = _featured(self._features, self._checks[-1], statement)
             self._setup += [
                 f'CREATE OR REPLACE TEMP TABLE "{_after(*at)}" AS SELECT * FROM "{at[0]}"'
                 for at in sorted(kept)
@@ -128,7 +143,7 @@ class DuckExecutor:
     def _run(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         run = _duck().run
         reached: dict[str, int] = {}
-        checks = self._checks[-1]
+        checks, features = self._checks[-1], self._features
         for name in order:
             app = self._litmus.client(name).app
             if app is not None and reached.get(app[0], -1) >= app[1]:
@@ -138,12 +153,15 @@ class DuckExecutor:
             try:
                 for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
-                checks = self._constrained(checks, self._litmus.transactions[name])
+                statement = self._litmus.transactions[name]
+                features = _featured(features, checks, statement)
+                checks = self._constrained(checks, statement)
                 for (table, _), condition in checks.items():
                     broken = f"SELECT error('a row outside') FROM \"{table}\""
                     run(f"{broken} WHERE ({condition}) IS NOT TRUE")
             except (
                 TooManyRows,
+                _NoFeature,
                 duckdb.BinderException,
                 duckdb.CatalogException,
                 duckdb.OutOfRangeException,
@@ -235,6 +253,33 @@ def _after(table: str, number: int) -> str:
     return f"{table.lower()} after init {number}"
 
 
+def _asked(properties: Mapping[str, str]) -> list[str]:
+    start = "delta.feature."
+    return [key.removeprefix(start) for key in properties if key.startswith(start)]
+
+
+def _featured(features: Features, checks: Checks, statement: st.Statement) -> Features:
+    """The features once a statement is through, which finds these constraints; _NoFeature if it fails."""
+    match statement:
+        case df.Definition(target=target, change=df.SetProperties(properties=properties)):
+            return features | {(target, name) for name in _asked(properties)}
+        case df.Definition(target=target, change=df.AddConstraint()):
+            return features | {(target, "checkConstraints")}
+        case df.Definition(target=target, change=df.DropFeature(name=name)):
+            used = name == "checkConstraints" and any(table == target for table, _ in checks)
+            if used or (target, name) not in features:
+                raise _NoFeature
+            return features - {(target, name)}
+        case (
+            df.Replace(target=target, properties=properties)
+            | df.Create(target=target, properties=properties)
+        ):
+            return features | {(target, name) for name in _asked(properties)}
+        case df.Clone(target=target, source=source):
+            return features | {(target, name) for table, name in features if table == source}
+    return features
+
+
 def _column(column: Column) -> str:
     return f'"{column.name}" {column.type}'
 
@@ -260,15 +305,14 @@ def _translate(
     tree = _tree(statement.sql, schemas)
     if isinstance(statement, st.Merge) and isinstance(tree, exp.Merge):
         return _merge(statement, tree)
-    if isinstance(statement, st.Insert) and isinstance(tree, exp.Insert):
+    if isinstance(statement, st.Insert | df.Late) and isinstance(tree, exp.Insert):
         schema = schemas[statement.target]
-        if statement.grows is not None:
+        if isinstance(statement, st.Insert) and statement.grows is not None:
             wider = replace(schema, columns=(*schema.columns, *statement.grows))
             into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
             comes = [f'{into} "{c.name}" {c.type}' for c in statement.grows]
-            return [*comes, *_insert(statement, tree, wider)]
-        if not widens:
-            return _insert(statement, tree, schema)
+            return [*comes, *_insert(statement, tree, wider, listed=True)]
+        return _insert(statement, tree, schema, listed=not widens)
     return [_sql(tree)]
 
 
@@ -340,33 +384,42 @@ def _columns(schema: Schema) -> str:
     return ", ".join(map(_column, schema.columns))
 
 
-def _insert(statement: st.Insert, tree: exp.Insert, schema: Schema) -> list[str]:
-    """An INSERT; one that replaces collects its rows first, since they may come from what goes."""
+def _insert(
+    statement: st.Insert | df.Late, tree: exp.Insert, schema: Schema, *, listed: bool
+) -> list[str]:
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes. Columns
+    that it does not list are ``listed`` for it, unless others alter them: then they go by position.
+    """
     into = tree.this
     named = into.expressions if isinstance(into, exp.Schema) else []
     spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
     parts = spec.expressions if spec is not None else []
     fixed = {part.this.name.lower(): _sql(part.expression) for part in parts}
     open_ = [c.name for c in schema.columns if c.name.lower() not in fixed]
-    columns = ", ".join(f'"{c}"' for c in [*([n.name for n in named] or open_), *fixed])
+    given = [n.name for n in named] or (open_ if listed or fixed else [])
+    names = ", ".join(f'"{c}"' for c in [*given, *fixed])
+    columns = f"({names})" if names else ""
     query = _sql(tree.expression)
     if fixed:
         query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
-    if not statement.overwrite:
-        return [f'INSERT INTO "{schema.name}" ({columns}) {query}']
+    condition = tree.args.get("where")
+    if not (tree.args.get("overwrite") or condition):
+        return [f'INSERT INTO "{schema.name}" {columns} {query}']
     check, where = [], "TRUE"
-    if statement.dynamic and schema.partitioned_by:
+    dynamic = isinstance(statement, st.Insert) and statement.dynamic
+    if dynamic and schema.partitioned_by:
         same = (
             f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
         )
         where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
-    elif statement.where is not None:
-        where = _sql(sqlglot.parse_one(str(statement.where), read="databricks"))
+    elif condition or fixed:
+        same = (f'"{name}" = {value}' for name, value in fixed.items())
+        where = _sql(condition) if condition else " AND ".join(same)
         check = [f"SELECT error('a row outside') FROM replacement WHERE ({where}) IS NOT TRUE"]
     return [
         f'CREATE OR REPLACE TEMP TABLE replacement AS SELECT * FROM "{schema.name}" LIMIT 0',
         *_defaults(schema, "replacement"),
-        f"INSERT INTO replacement ({columns}) {query}",
+        f"INSERT INTO replacement {columns} {query}",
         *check,
         f'DELETE FROM "{schema.name}" WHERE {where}',
         f'INSERT INTO "{schema.name}" SELECT * FROM replacement',

@@ -181,7 +181,7 @@ def test_a_table_has_the_properties_that_it_is_made_with():
     features = {"appendOnly", "invariants", "deletionVectors"}
     assert made.effect.footprint.marks.features == features
     assert [file.dead for file in marked.effect.adds] == [1]
-    features |= {"changeDataFeed", "clustering"}
+    features |= {"changeDataFeed", "clustering", "domainMetadata"}
     assert replaced.effect.footprint.marks.features == features
     marks = cloned.effect.footprint.marks
     assert marks.features == features

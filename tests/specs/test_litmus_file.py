@@ -116,6 +116,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": '"ALTER TABLE t DROP COLUMN id"', "b": '{ write = "append", query = "SELECT 1, 0, 2 AS y", options = { mergeSchema = "true" } }', "schedule": '"a b"'}, "transactions.b: mergeSchema beside DROP or RENAME COLUMN is not modelled"),
         ({"a": '"ALTER TABLE t RENAME COLUMN id TO key"', "b": '{ write = "append", query = "SELECT 1, 0" }', "schedule": '"a b"'}, "transactions.b writes beside a statement that alters columns"),
         ({"a": '"ALTER TABLE t RENAME COLUMN id TO key"', "b": '"SELECT key FROM t"', "schedule": '"a b"'}, "a query of columns that a transaction adds or renames is not modelled"),
+        ({"a": '"ALTER TABLE t RENAME COLUMN id TO key"', "b": '"REPLACE TABLE t USING delta PARTITIONED BY (part) AS SELECT 1 AS id, 0 AS part"', "schedule": '"a b"'}, "transactions.b makes or replaces a table beside a statement that drops or renames columns, which is not modelled"),
         ({"columns": '"part INT"', "a": '"DELETE FROM t"', "b": '"DELETE FROM t"', "init": "[]"}, "table.partitioned_by takes every column"),
         ({"init": '["INSERT INTO t VALUES (1)"]'}, "bad.toml:6, in init:1:13: table t has 2 columns, the query gives 1"),
         ({"init": '["SELECT * FROM t"]'}, "table.init holds a query, 'SELECT * FROM t'"),

@@ -5,7 +5,6 @@ What a key is for stands in interface.md, "Litmus file".
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -16,40 +15,35 @@ from sqlglot import expressions as exp
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf, Write
 from isolitmus.model.definition import (
-    AddColumns,
     Clone,
     Create,
     Definition,
-    DropColumn,
     Late,
-    RenameColumn,
     Replace,
 )
 from isolitmus.model.errors import LitmusError, SqlError, near
 from isolitmus.model.expression import Const
 from isolitmus.model.raw import Raw
 from isolitmus.model.schema import Column
+from isolitmus.specs.altered import altered
 from isolitmus.specs.binding import bound, parameters
-from isolitmus.specs.confs import CONFS, OVERWRITE_MODE
+from isolitmus.specs.client_file import CLIENT, ClientReader
+from isolitmus.specs.confs import OVERWRITE_MODE
 from isolitmus.specs.placeholders import marked
-from isolitmus.specs.raw_file import RAW_KEYS, RawReader
+from isolitmus.specs.raw_file import RAW_KEYS
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.sql_definitions import is_definition
 from isolitmus.specs.sql_queries import items_of
 from isolitmus.specs.table_file import NAME, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from isolitmus.model.client import Aside
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Value
 
 __all__ = ["TransactionReader"]
 
-CLIENT = ("before", "let", "conf", "session", "app")
-"""The keys that every transaction may have."""
 WRITE = ("write", "table", "query", "options")
 """Those of a DataFrame write."""
 STREAM = ("stream", "table", "query")
@@ -66,9 +60,6 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The writer's options, with the values that they take (none: any)."""
 IDEMPOTENT = (st.Insert, st.Delete, st.Update, st.Merge, Late)
 """The statements that look up whether they have been executed."""
-CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
-UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
-SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
 EXAMPLES: Mapping[Type, Value] = {
     "INT": 1,
     "BIGINT": 1,
@@ -79,7 +70,7 @@ EXAMPLES: Mapping[Type, Value] = {
 """What a statement's parameters are while nobody has read them."""
 
 
-class TransactionReader(RawReader):
+class TransactionReader(ClientReader):
     """Reads transactions; the place to tell another kind of them apart is ``transaction``."""
 
     wider: dict[str, Schema]
@@ -93,7 +84,7 @@ class TransactionReader(RawReader):
         clients: dict[str, Client] = {}
         given = self.get(document, "", "transactions", dict)
         texts = (v.get("sql") if isinstance(v, dict) else v for v in given.values())
-        self.wider, self.final = self.altered(texts, schemas)
+        self.wider, self.final = altered(texts, schemas)
         grows = self.wider == self.final
         for name, value in given.items():
             if isinstance(value, dict) and "write" in value and "stream" not in value:
@@ -196,100 +187,6 @@ class TransactionReader(RawReader):
                 " nor is a table made or replaced with them"
             )
         return read if isinstance(read, Definition) else Late(text, read.target)
-
-    def altered(
-        self, texts: Iterable[object], schemas: Mapping[str, Schema]
-    ) -> tuple[dict[str, Schema], dict[str, Schema]]:
-        """The tables with every column that some transaction adds or gives another name, and those with
-        all that transactions alter.
-        """
-        wider: dict[str, Schema] = {}
-        final: dict[str, Schema] = {}
-        for text in texts:
-            if not isinstance(text, str) or not is_definition(text):
-                continue
-            try:
-                read = read_statement(text, {**schemas, **wider})
-            except SqlError:  # it says so when its turn comes
-                continue
-            if not isinstance(read, Definition):
-                continue
-            grown, last = ({**schemas, **known}[read.target] for known in (wider, final))
-            match read.change:
-                case AddColumns(columns):
-                    more = columns
-                case RenameColumn(name, other):
-                    more = (Column(other, grown.columns[grown.index(name) or 0].type),)
-                case DropColumn():
-                    more = ()
-                case _:
-                    continue
-            wider[read.target] = replace(grown, columns=(*grown.columns, *more))
-            final[read.target] = _after(last, read.change)
-        return wider, final
-
-    # What the client does
-
-    def client(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Client:
-        session = table.get("session")
-        if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
-            self.refuse(
-                f"{where}.session is {self.shown(session)}; a name, letters, digits and _, is wanted"
-            )
-        return Client(
-            tuple(
-                self.aside(text, where, schemas) for text in self.strings(table, where, "before")
-            ),
-            {
-                name: self.let(name, sql, where, schemas)
-                for name, sql in self.get(table, where, "let", dict, {}).items()
-            },
-            {
-                key: self.conf(key, value, f"{where}.conf")
-                for key, value in self.get(table, where, "conf", dict, {}).items()
-            },
-            session,
-            app=self.app(table, where),
-        )
-
-    def aside(self, text: str, where: str, schemas: Mapping[str, Schema]) -> Aside:
-        where = f"{where}.before"
-        for pattern, keep in ((CACHE, True), (UNCACHE, False)):
-            found = pattern.fullmatch(text)
-            if found:
-                known = {name.lower(): name for name in schemas}
-                name = found["table"]
-                if name.lower() not in known:
-                    self.refuse(f"{where}: no table '{name}'{near(name, schemas)}")
-                if not schemas[known[name.lower()]].exists:
-                    self.refuse(f"{where}: {name} is not there at the start, and so not cached")
-                return CacheTable(text, known[name.lower()], keep)
-        found = SET.fullmatch(text)
-        if found:
-            return SetConf(text, found["key"], self.conf(found["key"], found["value"], where))
-        self.refuse(
-            f"{where} holds {self.shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
-            " SET key = value are what is run outside a transaction; a query is a let, and a"
-            " statement that writes a transaction of its own"
-        )
-
-    def let(self, name: str, sql: object, where: str, schemas: Mapping[str, Schema]) -> st.Read:
-        where = f"{where}.let.{name}"
-        if not NAME.fullmatch(name):
-            self.refuse(f"{where}: a name is letters, digits and _")
-        if not isinstance(sql, str):
-            self.refuse(f"{where} is {self.shown(sql)}; a text is wanted")
-        statement = read_statement(sql, schemas, f"{self.place(where)}, let {name}")
-        if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
-            self.refuse(f"{where} is '{sql}'; a query with one column is wanted")
-        return statement
-
-    def conf(self, key: str, value: object, where: str) -> str:
-        if key not in CONFS:
-            self.refuse(f"{where}: '{key}' is not modelled{near(key, CONFS)}")
-        if not isinstance(value, str) or value.lower() not in CONFS[key]:
-            self.refuse(f"{where}: {key} is {self.shown(value)}; known: {', '.join(CONFS[key])}")
-        return value
 
     # A DataFrame write, or a micro-batch
 
@@ -445,16 +342,3 @@ class TransactionReader(RawReader):
                 )
             done[name] = replace(statement, dynamic=dynamic)
         return done
-
-
-def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Schema:
-    """A table's columns once a transaction has altered them."""
-    if isinstance(change, AddColumns):
-        return replace(schema, columns=(*schema.columns, *change.columns))
-    name = change.other if isinstance(change, RenameColumn) else ""
-    columns = tuple(
-        replace(c, name=name) if c.name.lower() == change.name.lower() else c
-        for c in schema.columns
-    )
-    parts = tuple(name if p.lower() == change.name.lower() else p for p in schema.partitioned_by)
-    return replace(schema, columns=columns, partitioned_by=parts)

@@ -5,6 +5,7 @@ machine without Java. The default profile is deterministic: what passed passes a
 """
 
 import os
+import signal
 import sys
 
 import pytest
@@ -28,6 +29,11 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+if (
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+):  # a shell that starts us behind its back does that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

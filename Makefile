@@ -4,21 +4,25 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .NOTPARALLEL:
-.PHONY: help demo test quick bench lint env preflight clean
+.PHONY: help demo test conformance quick bench lint env preflight clean
 
 help:
-	@echo 'make demo    find, explain and replay the anomalies of WriteSerializable: report/report.html'
-	@echo 'make test    everything: linters, types, layers, tests, real Spark'
-	@echo 'make quick   the same without a JVM and without what is slow'
-	@echo 'make bench   how long the searches take, a table in Markdown'
-	@echo 'make env     .venv with the pinned packages'
-	@echo 'make clean   remove what the others made, except .venv'
+	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
+	@echo 'make test         everything: linters, types, layers, tests, real Spark'
+	@echo 'make quick        the same without a JVM and without what is slow'
+	@echo 'make conformance  what runs on real Spark, and every litmus test at every level'
+	@echo 'make bench        how long the searches take, a table in Markdown'
+	@echo 'make env          .venv with the pinned packages'
+	@echo 'make clean        remove what the others made, except .venv'
 
 demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
 test: preflight lint
 	$(BIN)/pytest --numprocesses 2 -m 'not spark'
+	$(BIN)/pytest -m 'spark and not wide'
+
+conformance: preflight env
 	$(BIN)/pytest -m spark
 
 quick: lint

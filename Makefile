@@ -4,26 +4,33 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 
 .NOTPARALLEL:
-.PHONY: help demo test conformance quick bench lint env preflight clean
+.PHONY: help engines demo test conformance quick bench lint env preflight clean
 
 help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test         everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick        the same without a JVM and without what is slow'
-	@echo 'make conformance  what runs on real Spark, and every litmus test at every level'
+	@echo 'make conformance  hours: every litmus test at every level, random ones, the matrix, on real Spark'
 	@echo 'make bench        how long the searches take, a table in Markdown'
+	@echo 'make engines      releases of delta-rs, in environments of their own'
 	@echo 'make env          .venv with the pinned packages'
 	@echo 'make clean        remove what the others made, except .venv'
 
 demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
-test: preflight lint
+test: preflight lint engines
 	$(BIN)/pytest --numprocesses 2 -m 'not spark'
 	$(BIN)/pytest -m 'spark and not wide'
 
+# Without them, their tests are skipped and say so.
+engines: env
+	-@$(BIN)/isolitmus install deltalake-1.6.6
+	-@$(BIN)/isolitmus install deltalake-1.6.3
+
 conformance: preflight env
 	$(BIN)/pytest -m spark
+	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
 quick: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'
@@ -31,6 +38,7 @@ quick: lint
 bench: env
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/sweeps.py
+	$(BIN)/python bench/audits.py
 
 lint: env
 	$(BIN)/ruff check

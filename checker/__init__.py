@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
+    from isolitmus.checker.auditing.audit import audit
     from isolitmus.checker.checks import check
     from isolitmus.checker.runs import run
     from isolitmus.checker.separation import separate
     from isolitmus.checker.sweep import sweep
     from isolitmus.checker.telling.words import explain
 
-__all__ = ["check", "explain", "run", "separate", "sweep"]
+__all__ = ["audit", "check", "explain", "run", "separate", "sweep"]
 
 __getattr__ = lazily(
     __name__,
     {
+        "audit": "auditing.audit",
         "check": "checks",
         "explain": "telling.words",
         "run": "runs",

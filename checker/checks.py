@@ -56,7 +56,8 @@ class Checked:
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, object]:
-    return {
+    reason = {"reason": verdict.reason} if isinstance(verdict, Unknown) else {}
+    return reason | {
         "verdict": str(verdict),
         "violation": violation_json(verdict.violations[0])
         if isinstance(verdict, Forbidden)

@@ -25,7 +25,7 @@ from isolitmus.model.verdict import Unknown
 from isolitmus.specs.catalogue import level, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from isolitmus.model.frame import Edge, Frame
     from isolitmus.model.litmus import Expectation, Litmus
@@ -75,10 +75,11 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
         if read_version >= len(states):
             break
         done = clock.effect(name, states, read_version)
-        event = Event(name, done, read_version, seen.version, session=litmus.client(name).session)
+        first = min(seen.commits, default=None)
+        event = Event(name, done, read_version, first, session=litmus.client(name).session)
         events.append(event)
-        if seen.version is not None and done.footprint is not None:
-            states.append(after(states[-1], event))
+        if first is not None and done.footprint is not None:
+            states += [after(states[-1], event)] * len(event.commits)
     return Execution(tuple(events), tuple(states))
 
 
@@ -131,10 +132,29 @@ class Judged:
     @property
     def expectation(self) -> Expectation | None:
         """What the litmus test expects of this protocol, or of this engine by name and release."""
-        expect = self.litmus.expect
-        return expect.get(f"{self.run.engine}-{self.run.engine_version}") or expect.get(
-            self.run.protocol
-        )
+        return self.litmus.expect.get(self._release) or self.litmus.expect.get(self.run.protocol)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the litmus test says of this engine's release what it does: it differs from the model."""
+        return self._release in self.litmus.expect
+
+    @property
+    def _release(self) -> str:
+        return f"{self.run.engine}-{self.run.engine_version}"
+
+    @property
+    def word(self) -> str:
+        """The run in one word: ``anomaly`` (at some version no serial order gives the table), ``aborted``
+        (a conflict ended a transaction), ``error`` (something else did), or ``allowed``.
+        """
+        outcomes = [t.outcome for t in self.run.transactions.values()]
+        if self.serial.unexplained:
+            return "anomaly"
+        if any(not o.startswith("error:") and o not in (*TOOK_EFFECT, "unknown") for o in outcomes):
+            return "aborted"
+        others = [o for o in outcomes if o not in TOOK_EFFECT]
+        return "allowed" if not others else "unknown" if "unknown" in others else "error"
 
     @cached_property
     def differences(self) -> tuple[str, ...]:
@@ -180,11 +200,11 @@ class Judged:
         }
 
 
-def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
+def compare(predicted: Run, seen: Run, unsaid: Container[str] = ()) -> tuple[str, ...]:
     """Where a real run differs from the model's, step by step; empty if in nothing.
 
     Of errors the class may differ in its wrapping; of a no-op, a reader and an abort the flags that
-    only a commit has are None in both.
+    only a commit has are None in both. ``unsaid`` are fields that the engine does not record.
     """
     found: list[str] = []
     for name, ours in predicted.transactions.items():
@@ -198,9 +218,11 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             "operation",
         ):
             a, b = getattr(ours, field), getattr(theirs, field)
-            if a != b:
+            failed = field == "outcome" and "error_class" in unsaid and _both_fail(a, b)
+            if a != b and field not in unsaid and not failed:
                 found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
-        if ours.error_class is not None and ours.error_class != theirs.error_class:
+        told = ours.error_class is not None and "error_class" not in unsaid
+        if told and ours.error_class != theirs.error_class:
             found.append(
                 f"{name}: error class predicted {ours.error_class}, observed {theirs.error_class}"
             )
@@ -218,6 +240,11 @@ def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
             )
             found += _rows_differ(what, rows, seen_, "predicted", "observed")
     return tuple(found)
+
+
+def _both_fail(a: str, b: str) -> bool:
+    """Whether two outcomes are errors, of whatever class."""
+    return a.startswith("error:") and b.startswith("error:")
 
 
 def _rows_differ(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from isolitmus.model.client import Client
 from isolitmus.model.errors import SqlError
 from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
@@ -223,14 +224,18 @@ def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
 
 
 @st.composite
-def schedules(draw: DrawFn, names: Sequence[str]) -> Schedule:
-    """Every interleaving of the starts and commits of these transactions."""
-    order = draw(st.permutations([name for name in names for _ in range(2)]))
-    steps: list[Step] = []
-    for k, name in enumerate(order):
-        started = name in order[:k]
-        steps.append(Step(name, "commit" if started else "start"))
-    return Schedule(tuple(steps))
+def schedules(
+    draw: DrawFn, names: Sequence[str], sessions: Mapping[str, str] | None = None
+) -> Schedule:
+    """Every interleaving of the starts and commits of these transactions; of those that ``sessions`` gives
+    one name, one after another.
+    """
+    queues: dict[str, list[Step]] = {}
+    for name in names:
+        queue = queues.setdefault((sessions or {}).get(name, f"of {name}"), [])
+        queue += [Step(name, "start"), Step(name, "commit")]
+    order = draw(st.permutations([key for key, queue in queues.items() for _ in queue]))
+    return Schedule(tuple(queues[key].pop(0) for key in order))
 
 
 @st.composite
@@ -241,8 +246,11 @@ def litmus_tests(
     most: int = 3,
     partitioned: bool | None = None,
     tracked: bool = False,
+    sessions: bool = False,
 ) -> Litmus:
-    """A litmus test without expectations: a table with rows, transactions, a schedule."""
+    """A litmus test without expectations: a table with rows, transactions, a schedule; with ``sessions``
+    some transactions may share one.
+    """
     schema = draw(tables(partitioned=partitioned))
     schemas = {"t": schema}
     inits = draw(st.lists(_rows(), min_size=1, max_size=3))
@@ -252,7 +260,11 @@ def litmus_tests(
     for k, sql in enumerate(texts, 1):
         named[f"t{k}"] = readable(sql, schemas)
     init = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
-    return Litmus("drawn", "", "", schemas, init, named, draw(schedules(list(named))))
+    shared = draw(st.lists(st.integers(0, 2), min_size=len(named), max_size=len(named)))
+    of = {name: f"s{k}" for name, k in zip(named, shared, strict=True) if sessions and k}
+    clients = {name: Client(session=session) for name, session in of.items()}
+    schedule = draw(schedules(list(named), of))
+    return Litmus("drawn", "", "", schemas, init, named, schedule, clients=clients)
 
 
 @st.composite

@@ -202,31 +202,127 @@ def run(
         typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
     ],
     engine: Annotated[
-        str, typer.Option(metavar="E[,E...]", help="Engines, with commas: model, delta.")
+        str, typer.Option(metavar="E[,E...]", help="Engines, with commas: model, delta, deltalake.")
     ] = "model",
     protocol: Annotated[
         str | None,
         typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
     ] = None,
+    table: Annotated[
+        bool,
+        typer.Option("--table", help="Only a table in Markdown: allowed, aborted, anomaly."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Carry litmus tests out, and compare with what they expect and with the model."""
     from isolitmus.cli.run import run as command
 
-    raise typer.Exit(command(tests, engine, protocol, as_json=as_json))
+    raise typer.Exit(command(tests, engine, protocol, as_json=as_json, as_table=table))
+
+
+@app.command()
+def install(
+    engine: Annotated[
+        str, typer.Argument(metavar="ENGINE", help="deltalake, or a release: deltalake-1.6.3.")
+    ] = "deltalake",
+) -> None:
+    """Install an engine that has an environment of its own, below the user's cache."""
+    from isolitmus.cli.install import install as command
+
+    raise typer.Exit(command(engine))
+
+
+@app.command()
+def matrix(
+    name: Annotated[
+        str, typer.Argument(metavar="MATRIX", help="A matrix's name, or a matrix file.")
+    ] = "pairs",
+    *,
+    engine: Annotated[str, typer.Option(metavar="E", help="model or delta.")] = "model",
+    protocol: Annotated[
+        str, typer.Option(metavar="P[,P...]", help="Protocols, with commas.")
+    ] = "delta-serializable,delta-write-serializable",
+    layout: Annotated[
+        str | None, typer.Option(metavar="L[,L...]", help="Layouts, with commas; default: all.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="The K-th of N parts of the cases.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="So many cases, which soon have every statement on either side."
+        ),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep what is seen here; if some is there, go on."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Which statements conflict, by who wins, layout and protocol."""
+    from isolitmus.cli.matrix import matrix as command
+
+    raise typer.Exit(
+        command(
+            name,
+            engine,
+            protocol,
+            layouts=layout,
+            shard=shard,
+            sample=sample,
+            evidence=evidence,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command()
 def check(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Litmus files, or names of litmus tests.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Litmus files, names of litmus tests, folders of Delta tables."
+        ),
     ],
     level: Annotated[
         str, typer.Option(metavar="L[,L...]", help="Levels, with commas (names or .cat files).")
     ],
+    format_: Annotated[
+        str, typer.Option("--format", metavar="auto|litmus|delta", help="What the files are.")
+    ] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Judge histories: those of a litmus test's schedule, or abstract ones."""
+    """Judge histories: those of a litmus test's schedule, abstract ones, or a Delta table's log."""
     from isolitmus.cli.check import check as command
 
-    raise typer.Exit(command(files, level, as_json=as_json))
+    raise typer.Exit(command(files, level, format_, as_json=as_json))
+
+
+@app.command()
+def audit(
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="Folders of Delta tables.")],
+    *,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the findings as a page, too.")
+    ] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Audit on Spark, a table each task.")
+    ] = False,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="With --spark: the folder of a Delta table for the findings."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What the logs of Delta tables show: reorders, bridges, claims that cannot be true."""
+    from isolitmus.cli.audit import audit as command
+
+    raise typer.Exit(
+        command(tables, html=html, spark=spark, master=master, out=out, as_json=as_json)
+    )

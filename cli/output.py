@@ -12,7 +12,7 @@ from isolitmus.model.errors import IsolitmusError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["named", "print_json", "progress", "say"]
+__all__ = ["named", "print_json", "progress", "say", "warn"]
 
 
 def print_json(document: object) -> None:

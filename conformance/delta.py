@@ -8,16 +8,20 @@ would. Whatever a commit says of itself is read from the log.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.failure import understand
 from isolitmus.conformance.log import latest
 from isolitmus.conformance.parking import Parking
-from isolitmus.conformance.tables import made, table_level
+from isolitmus.conformance.session import Kept
+from isolitmus.conformance.tables import placed, table_level
 from isolitmus.conformance.threads import interruptible
-from isolitmus.conformance.versions import Chronicle
+from isolitmus.conformance.versions import Chronicle, rows_by_version
 from isolitmus.model.errors import EngineUnavailable, LitmusError
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
@@ -39,13 +43,21 @@ ENGINE = "delta"
 """This engine's name on the command line and in results."""
 
 
-def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 180.0) -> Run:
+def replay(
+    litmus: Litmus,
+    protocol: str,
+    session: Session,
+    *,
+    seconds: float = 180.0,
+    logs: Path | None = None,
+) -> Run:
     """Carry out the schedule on real tables of the protocol's isolation level.
 
     ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
-    loaded machine). Raises UnknownName for a protocol that Delta does not have, LitmusError if an
-    init statement fails, TimeLimit, and EngineUnavailable if the JVM dies; a transaction that fails
-    is an outcome. Leaves no table, no thread and no parked statement behind, whatever happens.
+    loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end, each to a
+    folder of its table's name. Raises UnknownName for a protocol that Delta does not have, LitmusError
+    if an init statement fails, TimeLimit, and EngineUnavailable if the JVM dies; a transaction that
+    fails is an outcome. Leaves no table, no thread and no parked statement behind, whatever happens.
     """
     level = table_level(protocol)
 
@@ -54,19 +66,42 @@ def replay(litmus: Litmus, protocol: str, session: Session, *, seconds: float = 
 
         try:
             with (
-                made(litmus, level, session) as tables,
+                placed(litmus, session) as tables,
                 Parking(session, interruption, seconds) as parking,
             ):
-                inits = _initialise(litmus, tables, parking, session)
-                return _Replay(litmus, tables, parking, session, inits).run(protocol)
+                inits = _filled(litmus, tables, level, parking, session)
+                run = _Replay(litmus, tables, parking, session, inits).run(protocol)
+                if logs is not None:
+                    tables.keep_logs(logs)
+                return run
         except (Py4JNetworkError, ConnectionError) as error:
             raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
 
     return interruptible(carry_out)
 
 
-def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Session) -> list[int]:
-    """Run the init statements; the version of its table after each, by Delta's own number."""
+def _filled(
+    litmus: Litmus, tables: Tables, level: str, parking: Parking, session: Session
+) -> tuple[int, ...]:
+    """Make the tables and run the init statements, or copy what they have left before; the version of its
+    table after each, by Delta's own number.
+    """
+    key = None if tables.key is None else (level, tables.key)
+    if key in session.kept:
+        tables.copy(session.kept[key].folder)
+        return session.kept[key].versions
+    tables.create(level)
+    versions = _initialise(litmus, tables, parking, session)
+    if key is not None:
+        folder = Path(tempfile.mkdtemp(prefix="kept_", dir=session.directory))
+        tables.keep(folder)
+        session.kept[key] = Kept(folder, versions)
+    return versions
+
+
+def _initialise(
+    litmus: Litmus, tables: Tables, parking: Parking, session: Session
+) -> tuple[int, ...]:
     versions = []
     for statement in litmus.init:
         run = body(statement, tables.client(target(statement)))
@@ -78,7 +113,7 @@ def _initialise(litmus: Litmus, tables: Tables, parking: Parking, session: Sessi
                 f" {failure.error_class or failure.exception}"
             ) from transaction.error
         versions.append(latest(tables.paths[target(statement) or ""]))
-    return versions
+    return tuple(versions)
 
 
 STOPS: dict[Action, Phase] = {
@@ -132,7 +167,9 @@ class _Replay:
             protocol=protocol,
             base=next(iter(self._chronicle.base.values())),
             transactions={name: self._observed(name) for name in self._litmus.transactions},
-            versions=self._chronicle.rows(self._session, without=self._litmus.opaque),
+            versions=self._chronicle.rows(
+                partial(rows_by_version, self._session), without=self._litmus.opaque
+            ),
         )
 
     def _take(self, step: Step) -> None:

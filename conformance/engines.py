@@ -14,12 +14,22 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["ENGINES", "implements", "open_engine", "refuse_unable"]
+__all__ = ["ENGINES", "UNSAID", "implements", "native", "open_engine", "refuse_unable"]
 
 ENGINES = {
     "model": "isolitmus's own executor: any protocol file, no JVM",
     "delta": "PySpark with Delta Lake: real writes, parked before their commits",
+    "deltalake": "delta-rs by its Python package, the newest release known here: handles at one version",
+    "deltalake-1.6.3": "delta-rs, an older release",
 }
+
+UNSAID = {
+    "model": (),
+    "delta": (),
+    "deltalake": ("blind", "error_class", "isolation_level", "operation"),
+    "deltalake-1.6.3": ("blind", "error_class", "isolation_level", "operation"),
+}
+"""What each engine does not log, or not as Delta does, so that nobody can compare it."""
 
 
 def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
@@ -37,6 +47,11 @@ def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
 
         for protocol in protocols:
             table_level(protocol)
+    if name.startswith("deltalake"):
+        from isolitmus.conformance import deltalake
+
+        for protocol in protocols:
+            deltalake.table_level(deltalake.release_of(name), protocol)
 
 
 def implements(name: str, protocol: str) -> bool:
@@ -52,6 +67,19 @@ def implements(name: str, protocol: str) -> bool:
     except UnknownName:
         return False
     return True
+
+
+def native(name: str) -> list[str]:
+    """The protocols that only this engine has, sorted: it is asked for them where nobody says which.
+
+    >>> native("deltalake-1.6.3"), native("delta")
+    (['delta-rs-1.6.3-serializable'], [])
+    """
+    if not name.startswith("deltalake"):
+        return []
+    from isolitmus.conformance.deltalake import PROTOCOLS, release_of
+
+    return sorted(PROTOCOLS[release_of(name)])
 
 
 @contextmanager
@@ -72,3 +100,8 @@ def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
 
             with open_session() as session:
                 yield lambda litmus, spec: replay(litmus, spec.name, session)
+        case _:
+            from isolitmus.conformance import deltalake
+
+            with deltalake.talking(deltalake.release_of(name)) as worker:
+                yield lambda litmus, spec: deltalake.replay(litmus, spec.name, worker)

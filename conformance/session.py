@@ -13,11 +13,11 @@ import sys
 import tempfile
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.conformance.failure import keep_java_exceptions
 from isolitmus.conformance.java import find_java
@@ -25,9 +25,9 @@ from isolitmus.conformance.process import gateway
 from isolitmus.model.errors import EngineUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-__all__ = ["PACKAGES", "Session", "open_session"]
+__all__ = ["PACKAGES", "Kept", "Session", "open_session"]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """The pairing that the model is written against."""
@@ -67,18 +67,27 @@ DELTA = {
 }
 
 
+class Kept(NamedTuple):
+    """The folder of tables that were filled, and the version that each init statement made."""
+
+    folder: Path
+    versions: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A running Spark with Delta.
 
     ``spark`` is the root SparkSession, ``jvm`` py4j's view of its JVM, ``version`` what results say
-    of the engine, ``directory`` holds all that it writes and goes away with it.
+    of the engine, ``directory`` holds all that it writes and goes away with it. ``kept``: tables that were
+    filled once and are copied from then on (``conformance.tables``).
     """
 
     spark: Any
     jvm: Any
     version: str
     directory: Path
+    kept: dict[Hashable, Kept] = field(default_factory=dict)
 
     def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
         """A SparkSession with a current database, temporary views and confs of its own."""

@@ -6,23 +6,26 @@ import json
 import shutil
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance import raw
 from isolitmus.conformance.streaming import add_batch
+from isolitmus.model.definition import Clone, Convert, Create, Replace
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.raw import Raw
+from isolitmus.specs.binding import spark_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from isolitmus.conformance.session import Session
     from isolitmus.model.client import Write
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
 
-__all__ = ["PROTOCOLS", "Tables", "made", "table_level"]
+__all__ = ["PROTOCOLS", "Tables", "made", "placed", "table_level"]
 
 PROTOCOLS = {
     "delta-serializable": "Serializable",
@@ -51,10 +54,19 @@ class Tables:
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
         self.schemas = litmus.tables
-        self._raw = all(isinstance(t, Raw) for t in litmus.transactions.values())
+        self._transactions = tuple(litmus.transactions.values())
+        self._init = litmus.init
+        self._raw = all(isinstance(t, Raw) for t in self._transactions)
         self._session = session
         self._database = directory.name
         self.paths = {name: directory / name.lower() for name in litmus.tables}
+
+    def keep_logs(self, folder: Path) -> None:
+        """Copy the logs, without data, to a folder by name each: what an audit reads."""
+        for name, path in self.paths.items():
+            log = path / "_delta_log"
+            if log.is_dir():
+                shutil.copytree(log, folder / name / log.name)
 
     def client(self, target: str | None = None) -> Any:
         """A new SparkSession in which the test's table names resolve, to write ``target``."""
@@ -90,6 +102,8 @@ class Tables:
         """Create the tables that are to be there, empty, at this isolation level."""
         spark = self._session.spark
         for name, schema in self.schemas.items():
+            if schema.parquet:
+                self._fill_parquet(name, schema, level)
             if not schema.exists:
                 continue
             if self._raw:
@@ -102,24 +116,64 @@ class Tables:
                 _set_level(self._session, self.paths[name], level)
             raw.fill(self._session, self.paths[name], schema)
 
+    @property
+    def key(self) -> Hashable | None:
+        """What decides how the tables are when the schedule starts, but for their level; None if they cannot
+        be copied: a statement that makes a table asks where its files are.
+        """
+        makes = (Create, Clone, Replace, Convert)
+        if self._raw or not self._init or any(isinstance(t, makes) for t in self._transactions):
+            return None
+        schemas = tuple(repr(schema) for schema in self.schemas.values())
+        return (*schemas, *(statement.sql for statement in self._init))
+
+    def keep(self, folder: Path) -> None:
+        """Copy the tables' files and logs into a folder."""
+        for name, path in self.paths.items():
+            if path.exists():
+                shutil.copytree(path, folder / name)
+
+    def copy(self, folder: Path) -> None:
+        """Make the tables that ``keep`` has copied there."""
+        for name, path in self.paths.items():
+            if (folder / name).exists():
+                shutil.copytree(folder / name, path)
+                table = f"{self._database}.`{name}`"
+                self._session.spark.sql(f"CREATE TABLE {table} USING delta LOCATION '{path}'")
+
+    def _fill_parquet(self, name: str, schema: Schema, level: str) -> None:
+        """Create a Parquet table with rows, whose properties have the level that it is to have."""
+        level_said = {} if level == DEFAULT_LEVEL else {ISOLATION_LEVEL: level}
+        properties = {**schema.properties, **level_said}
+        spark = self.client(name)
+        spark.sql(_ddl(f"`{name}`", replace(schema, properties=properties), "parquet"))
+        rows = (f"({', '.join(map(spark_literal, row))})" for row in schema.parquet)
+        spark.sql(f"INSERT INTO `{name}` VALUES {', '.join(rows)}")
+
 
 @contextmanager
 def made(litmus: Litmus, level: str, session: Session) -> Iterator[Tables]:
     """The tables of the litmus test, empty, at a level; the database and its files go afterwards."""
+    with placed(litmus, session) as tables:
+        tables.create(level)
+        yield tables
+
+
+@contextmanager
+def placed(litmus: Litmus, session: Session) -> Iterator[Tables]:
+    """A place for the tables of the litmus test; the database and its files go afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="litmus_", dir=session.directory))
     spark = session.spark
     spark.sql(f"CREATE DATABASE {directory.name} LOCATION '{directory}'")
     try:
-        tables = Tables(litmus, session, directory)
-        tables.create(level)
-        yield tables
+        yield Tables(litmus, session, directory)
     finally:
         spark.sql(f"DROP DATABASE {directory.name} CASCADE")
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _ddl(name: str, schema: Schema) -> str:
-    parts = [f"CREATE TABLE {name} ({schema.ddl()}) USING delta"]
+def _ddl(name: str, schema: Schema, format_: str = "delta") -> str:
+    parts = [f"CREATE TABLE {name} ({schema.ddl()}) USING {format_}"]
     if schema.partitioned_by:
         parts.append(f"PARTITIONED BY ({', '.join(schema.partitioned_by)})")
     if schema.clustered_by:

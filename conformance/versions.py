@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -10,14 +11,17 @@ from isolitmus.conformance.log import latest, live_files, read_commits
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
     from isolitmus.conformance.log import Commit
     from isolitmus.conformance.session import Session
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["Chronicle", "plain_row"]
+__all__ = ["Chronicle", "ReadVersions", "plain_row", "rows_by_version"]
+
+ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
+"""How an engine reads the rows of the table at a path, at its versions from the first to the last."""
 
 
 class Chronicle:
@@ -65,12 +69,12 @@ class Chronicle:
         return max(k for k in range(version) if self._at(k)[table] <= commit.read_version)
 
     def rows(
-        self, session: Session, without: Container[str] = ()
+        self, read: ReadVersions, without: Container[str] = ()
     ) -> tuple[Mapping[str, Rows], ...]:
         """The rows of every table at every version where it is there; some have none that can be read."""
         last = self._at(self.version)
         states = {
-            name: _rows_by_version(path, max(self.base[name], 0), last[name], session)
+            name: read(path, max(self.base[name], 0), last[name])
             for name, path in self._tables.items()
             if name not in without and last[name] >= 0
         }
@@ -87,7 +91,7 @@ class Chronicle:
         return own
 
 
-def _rows_by_version(path: Path, first: int, last: int, session: Session) -> dict[int, Rows]:
+def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict[int, Rows]:
     """The rows of one table at its versions first..last, by one Spark query for each schema.
 
     Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS

@@ -19,6 +19,7 @@ __all__ = [
     "Clone",
     "ClusterBy",
     "CommentColumn",
+    "Convert",
     "Create",
     "Definition",
     "DropColumn",
@@ -30,6 +31,7 @@ __all__ = [
     "Replace",
     "Restore",
     "SetProperties",
+    "SyncIdentity",
     "UnsetProperties",
 ]
 
@@ -108,6 +110,15 @@ class DropFeature:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncIdentity:
+    """``ALTER COLUMN name SYNC IDENTITY``: the values of an identity column go on after those that are
+    there.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterBy:
     """``CLUSTER BY (columns)`` or ``CLUSTER BY NONE``."""
 
@@ -125,6 +136,7 @@ Change = (
     | DropConstraint
     | DropFeature
     | ClusterBy
+    | SyncIdentity
 )
 
 
@@ -187,6 +199,14 @@ class Clone:
     source: str
     version: int | None
     how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """``CONVERT TO DELTA target``: the files of a Parquet table become those of a Delta table."""
+
+    sql: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ __all__ = [
     "HistoryError",
     "IsolitmusError",
     "LitmusError",
+    "LogError",
+    "Refused",
     "SpecError",
     "SqlError",
     "TimeLimit",
@@ -45,6 +47,14 @@ class SqlError(IsolitmusError):
 
 class LitmusError(IsolitmusError):
     """A litmus or scope file that does not read or contradicts itself."""
+
+
+class LogError(IsolitmusError):
+    """A table's log that cannot be read: it is none, has a gap, or holds what is unknown."""
+
+
+class Refused(LitmusError):
+    """A litmus test that an engine cannot carry out: which statement, and why."""
 
 
 class HistoryError(IsolitmusError):

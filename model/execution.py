@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model.table import File, TableRow, TableState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from isolitmus.model.expression import EvaluationError
     from isolitmus.model.footprint import Footprint
     from isolitmus.model.values import Row, Rows
 
-__all__ = ["Database", "Effect", "Event", "Execution", "RowRead", "RowWrite"]
+__all__ = ["Asked", "Database", "Effect", "Event", "Execution", "RowRead", "RowWrite", "births"]
 
 Database = Mapping[str, TableState]
 """The tables by name; one that nobody has made yet is not among them."""
@@ -53,11 +55,21 @@ class RowWrite:
     after: Row | None
 
 
+def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
+    """The writes of rows that are new in a table.
+
+    >>> births("t", [TableRow("a.0", "a", (1,))])
+    (RowWrite(table='t', id='a.0', before=None, after=(1,)),)
+    """
+    return tuple(RowWrite(table, row.id, None, row.values) for row in rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails with.
 
-    ``rows`` is the result of a reader, which has no footprint.
+    ``rows`` is the result of a reader, which has no footprint. ``closing``: the operation of an empty
+    commit that follows the statement's own at once.
     """
 
     reads: tuple[RowRead, ...] = ()
@@ -66,14 +78,26 @@ class Effect:
     removes: frozenset[str] = frozenset()
     footprint: Footprint | None = None
     operation: str | None = None
+    closing: str | None = None
     rows: Rows | None = None
     error: EvaluationError | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What delta-rs takes a transaction to have read: the paths of files (None: whatever was there), and
+    whether a file that another one adds could hold what it asks for.
+    """
+
+    files: frozenset[str] | None
+    could_match: Callable[[File], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """A transaction in an execution; ``version`` None if it recorded nothing (a reader, a no-op, an
-    abort). ``session`` is the name of the session that it shares with others, if it does.
+    """A transaction in an execution; ``version`` is the first that it made, None if it recorded nothing (a reader, a no-op, an
+    abort). ``session`` is the name of the session that it shares with others, if it does; ``asked`` is
+    there where a protocol needs it.
     """
 
     name: str
@@ -84,10 +108,25 @@ class Event:
     error_class: str | None = None
     labels: frozenset[str] = field(default_factory=frozenset)
     session: str | None = None
+    asked: Asked | None = None
 
     def seen_by(self, read: RowRead) -> int:
         """The version at which one of its reads was made."""
         return self.read_version if read.version is None else read.version
+
+    @property
+    def commits(self) -> tuple[int, ...]:
+        """The versions that it made."""
+        if self.version is None:
+            return ()
+        return (self.version,) if self.effect.closing is None else (self.version, self.version + 1)
+
+    def missed(self, winner: Event) -> bool:
+        """Whether another one became a version of the same table after the one that it read."""
+        wrote, read = winner.effect.footprint, self.effect.footprint
+        if wrote is None or read is None or wrote.schema.name != read.schema.name:
+            return False
+        return winner.version is not None and winner.version > self.read_version
 
     @property
     def aborted(self) -> bool:

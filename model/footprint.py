@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.expression import evaluate
+from isolitmus.model.errors import LitmusError
+from isolitmus.model.expression import EvaluationError, evaluate
 from isolitmus.model.header import Header, metadata_clash, protocol_clash
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Marks:
     conf maxCommitAttempts. ``default_level``: the metadata says no isolation
     level, for the table was replaced. ``resolves``, ``strict``: the confs
     featureEnablement.conflictResolution.enabled and
-    conflictChecker.enforceConcurrentFeatureEnablement.enabled.
+    conflictChecker.enforceConcurrentFeatureEnablement.enabled. ``unbound``: what it read of partitions
+    is a subquery that cannot be evaluated once more, on a file that a winner adds.
     """
 
     metadata: Metadata | None = None
@@ -52,6 +54,7 @@ class Marks:
     default_level: bool = False
     resolves: bool = True
     strict: bool = False
+    unbound: bool = False
 
     @property
     def marked(self) -> bool:
@@ -137,8 +140,17 @@ class Footprint:
         """The first partition that this one adds a file to and the predicate of the loser that it meets."""
         for predicate in loser.predicates:
             for added in self.adds:
-                row = self.schema.spread(added)
-                if all(evaluate(part, (row,)) is True for part in predicate):
+                try:
+                    met = all(
+                        evaluate(part, (self.schema.spread(added),)) is True for part in predicate
+                    )
+                except EvaluationError as error:
+                    raise LitmusError(
+                        f"{error}: a condition on partitions fails on partition"
+                        f" {self.schema.folder(added)}, which was added; what becomes of the check for"
+                        " conflicts is not modelled"
+                    ) from None
+                if met:
                     return added, predicate
         return None
 

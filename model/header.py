@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema
 
 __all__ = [
+    "CLUSTERED",
     "CLUSTERING",
     "CONSTRAINT",
     "EASY_FEATURES",
@@ -112,6 +113,8 @@ NUMBERED = (
 """The features that each later number of a protocol adds to those of the one before."""
 REQUIRED = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
 """Features that do not come without another one."""
+CLUSTERED = frozenset(("clustering", REQUIRED["clustering"]))
+"""The features of a table that is clustered."""
 CLUSTERING = "delta.clustering"
 """The domain of clustering columns."""
 
@@ -207,7 +210,7 @@ class Header:
         if schema.generates:
             features |= {"identityColumns"}
         if schema.clustered_by:
-            features |= {"clustering", "domainMetadata"}
+            features |= CLUSTERED
             domains = frozenset({CLUSTERING})
         return cls(metadata, frozenset(LEGACY) | features, domains)
 

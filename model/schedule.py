@@ -134,7 +134,7 @@ def _step(word: str, transactions: Collection[str]) -> Step:
         raise LitmusError(f"schedule step '{word}': only start and commit take a number")
     if number != "1":
         raise LitmusError(
-            f"schedule step '{word}': every statement that isolitmus models makes one commit;"
+            f"schedule step '{word}': a statement's commits come one right after the other;"
             f" use {name}.{action}"
         )
     return Step(name, cast("Action", action))

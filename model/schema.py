@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.raw import RawFile
-    from isolitmus.model.values import Row, Value
+    from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["TYPES", "Column", "Identity", "Schema", "Type"]
 
@@ -57,7 +57,8 @@ class Schema:
 
     ``rows_per_file`` None is the default layout: one file per partition, statement and UNION ALL
     branch. File layout is semantics: which rows share a file decides which commits conflict.
-    ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE.
+    ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE. ``parquet``
+    are the rows of the Parquet table that is in its place until CONVERT TO DELTA.
     ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
     ``exists`` False: it is not there yet, and made as declared. ``partition_indexes`` are the positions
     of the partition columns.
@@ -71,6 +72,7 @@ class Schema:
     files: tuple[RawFile, ...] = ()
     exists: bool = True
     clustered_by: tuple[str, ...] = ()
+    parquet: Rows = ()
     partition_indexes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,18 @@ class Schema:
         """The position of a column by name (SQL ignores case), or None."""
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
+
+    def renamed(self, name: str, other: str) -> Schema:
+        """The table with another name for a column, also where partitions are by it; with none it is
+        dropped.
+
+        >>> Schema("t", (Column("a", "INT"), Column("b", "INT")), ("b",)).renamed("B", "c").partitioned_by
+        ('c',)
+        """
+        index, folded = self.index(name), name.lower()
+        columns = (replace(c, name=other) if i == index else c for i, c in enumerate(self.columns))
+        parts = (other if part.lower() == folded else part for part in self.partitioned_by)
+        return replace(self, columns=tuple(columns), partitioned_by=tuple(parts))
 
     @property
     def shown(self) -> tuple[int, ...]:

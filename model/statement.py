@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
+from isolitmus.model.definition import Clone, Convert, Create, Definition, Late, Replace, Restore
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "Statement",
     "Truncate",
     "Update",
+    "Vacuum",
     "Values",
     "read_anew",
     "unseen",
@@ -80,7 +81,8 @@ class Insert:
     so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
     None without it. ``stream``: it is a micro-batch of the streaming sink, in output mode append or,
     with ``overwrite``, complete. ``generates``: the identity columns that it leaves out; the query
-    gives NULL for them.
+    gives NULL for them. ``using``: the columns in which a row that is replaced equals one that comes
+    (the option replaceUsing).
     """
 
     sql: str
@@ -93,6 +95,7 @@ class Insert:
     grows: tuple[Column, ...] | None = None
     stream: bool = False
     generates: tuple[int, ...] = ()
+    using: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,16 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
+class Vacuum:
+    """``VACUUM target``: two commits that hold nothing, one before and one after files go that no
+    version has needed for a week; so none does in a test.
+    """
+
+    sql: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """A query that only reads."""
 
@@ -183,12 +196,14 @@ Statement = (
     | Merge
     | Optimize
     | Truncate
+    | Vacuum
     | Read
     | Definition
     | Restore
     | Replace
     | Create
     | Clone
+    | Convert
     | Late
     | Raw
 )
@@ -203,6 +218,7 @@ def read_anew(statement: Statement, read: Statement) -> Statement:
         dynamic=statement.dynamic,
         data_change=statement.data_change,
         stream=statement.stream,
+        using=statement.using,
     )
 
 

@@ -32,6 +32,10 @@ RELATIONS = {
     "removes-meets-reads": "the first removed a file that the second read, or any, where the second"
     " is marked as reading the whole table",
     "removes-meets-removes": "both removed one file",
+    "adds-could-match": "a file that the first added could hold, by its partition and statistics, what"
+    " the second's own condition asks for: nothing, if it has none",
+    "removes-could-match": "the first removed a file, there when the second began, that could hold what"
+    " its own condition asks for: any, if it has none",
 }
 
 SETS = {

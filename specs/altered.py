@@ -55,10 +55,4 @@ def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Sc
     """A table's columns once a transaction has altered them."""
     if isinstance(change, AddColumns):
         return replace(schema, columns=(*schema.columns, *change.columns))
-    name = change.other if isinstance(change, RenameColumn) else ""
-    columns = tuple(
-        replace(c, name=name) if c.name.lower() == change.name.lower() else c
-        for c in schema.columns
-    )
-    parts = tuple(name if p.lower() == change.name.lower() else p for p in schema.partitioned_by)
-    return replace(schema, columns=columns, partitioned_by=parts)
+    return schema.renamed(change.name, change.other if isinstance(change, RenameColumn) else "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.values import Rows, Value
 
-__all__ = ["TooManyRows", "bind", "bound", "parameters", "scalar"]
+__all__ = ["TooManyRows", "bind", "bound", "parameters", "scalar", "spark_literal"]
 
 PIECE = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)""",
@@ -48,12 +48,13 @@ def bound(sql: str, values: Mapping[str, Value]) -> str:
     "UPDATE t SET x = (-2) - 1, s = ':seen'"
     """
     return PIECE.sub(
-        lambda found: _literal(values[found["name"]]) if found["name"] in values else found[0], sql
+        lambda found: spark_literal(values[found["name"]]) if found["name"] in values else found[0],
+        sql,
     )
 
 
-def _literal(value: Value) -> str:
-    """As SQL has it anywhere in an expression; Spark's strings know the backslash."""
+def spark_literal(value: Value) -> str:
+    """A value as Spark's SQL has it anywhere in an expression: its strings know the backslash."""
     text = literal(value)
     if isinstance(value, str):
         return text.replace("\\", "\\\\")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.litmus import HistoryTest, Litmus
+    from isolitmus.model.matrix import Matrix
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
@@ -27,6 +28,7 @@ __all__ = [
     "litmus",
     "litmus_files",
     "litmus_tests",
+    "matrix",
     "protocol",
     "protocols",
     "scope",
@@ -64,8 +66,13 @@ def relatives(*names: str) -> list[str]:
     True
     """
     known = protocols()
-    engines = {name.partition("-")[0] for name in names if name in known} or {"delta"}
-    return [name for name in known if name.partition("-")[0] in engines]
+    engines = {_family(name) for name in names if name in known} or {"delta"}
+    return [name for name in known if _family(name) in engines]
+
+
+def _family(protocol: str) -> str:
+    """What protocols of one engine begin with."""
+    return "delta-rs" if protocol.startswith("delta-rs-") else protocol.partition("-")[0]
 
 
 def level(name: str) -> Spec:
@@ -140,6 +147,21 @@ def litmus(name: str) -> Litmus | HistoryTest:
     path = litmus_files(name)[0]
     shipped = path.is_relative_to(HOME / "litmus")
     return _read_shipped_litmus(path) if shipped else _read_litmus(path)
+
+
+def matrix(name: str) -> Matrix:
+    """The matrix with this name, or the one in the ``.toml`` file with this path.
+
+    >>> list(matrix("pairs").layouts)[:3]
+    ['unpartitioned', 'same partition', 'other partition']
+    """
+    from isolitmus.specs.matrix_file import read_matrix
+
+    known = _shipped("matrices", ".toml")
+    path = Path(name) if name.endswith(".toml") else known.get(name)
+    if path is None:
+        raise UnknownName(f"no matrix '{name}'{near(name, known)}")
+    return read_matrix(read_text(path, LitmusError), path.stem, path)
 
 
 def scopes() -> list[str]:

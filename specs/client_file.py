@@ -15,14 +15,14 @@ from isolitmus.specs.confs import CONFS
 from isolitmus.specs.raw_file import RawReader
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.table_file import NAME
+from isolitmus.specs.toml_file import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.client import Aside
     from isolitmus.model.schema import Schema
-    from isolitmus.specs.table_file import Table
+    from isolitmus.specs.toml_file import Table
 
 __all__ = ["CLIENT", "ClientReader"]
 

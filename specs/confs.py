@@ -19,6 +19,7 @@ __all__ = [
     "RESOLUTION",
     "SKIPPING",
     "STRICT_FEATURES",
+    "VACUUM_LOGGING",
     "vectors",
 ]
 
@@ -30,6 +31,7 @@ STRICT_FEATURES = f"{DELTA}conflictChecker.enforceConcurrentFeatureEnablement.en
 EMPTY_COMMITS = f"{DELTA}skipRecordingEmptyCommits"
 SKIPPING = f"{DELTA}stats.skipping"
 ATTEMPTS = f"{DELTA}maxCommitAttempts"
+VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
 SWITCH = ("true", "false")
 
 
@@ -48,6 +50,7 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     STRICT_FEATURES: SWITCH,
     EMPTY_COMMITS: SWITCH,
     SKIPPING: SWITCH,
+    VACUUM_LOGGING: SWITCH,
     **{vectors(verb): SWITCH for verb in ("delete", "update", "merge")},
     # a second attempt has every winner to check: one more or less of them makes no difference
     ATTEMPTS: ("0", "10000000"),

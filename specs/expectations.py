@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import near
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.schema import TYPES
 from isolitmus.model.statement import Read
-from isolitmus.model.values import sort_rows
 from isolitmus.specs.files import is_file
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.table_file import FileReader, Table
+from isolitmus.specs.toml_file import FileReader, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.statement import Statement
-    from isolitmus.model.values import Row, Rows, Value
+    from isolitmus.model.values import Rows, Value
 
 __all__ = ["ExpectationReader"]
 
@@ -49,13 +46,6 @@ RELEASE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*-[0-9][0-9A-Za-z.+_-]*")
 VERSION = re.compile(r"0|[1-9][0-9]{0,8}")
 LIKE = 0.9
 """From which likeness on a name is taken for a typing error."""
-VALUES: Mapping[Type, tuple[type, ...]] = {
-    "INT": (int,),
-    "BIGINT": (int,),
-    "STRING": (str,),
-    "DATE": (date,),
-    "BOOLEAN": (bool,),
-}
 
 
 class ExpectationReader(FileReader):
@@ -202,28 +192,3 @@ class ExpectationReader(FileReader):
         if not isinstance(statement, Read):
             self.refuse(f"{where}: {name} reads nothing that one sees; '{statement.sql}' writes")
         return self.rows(rows, where, [item.type for item in items_of(statement.query[0])])
-
-    def rows(self, rows: object, where: str, types: Sequence[Type]) -> Rows:
-        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-            self.refuse(f"{where} is no list of rows; write [[1, 0], [2, 1]]")
-        return sort_rows(self.row(row, where, types) for row in rows)
-
-    def row(self, row: list[Any], where: str, types: Sequence[Type]) -> Row:
-        if len(row) != len(types):
-            self.refuse(f"{where}: row {self.shown(row)} has not {len(types)} values")
-        return tuple(
-            self.value(value, where, type_) for value, type_ in zip(row, types, strict=True)
-        )
-
-    def value(self, value: object, where: str, wanted: Type) -> Value:
-        if value == {"null": True}:
-            return None
-        type_ = next((t for t in TYPES if type(value) in VALUES[t]), None)
-        if type_ is None:
-            self.refuse(
-                f"{where}: {self.shown(value)} is no value; write a number, a text, a boolean,"
-                " a date or { null = true }"
-            )
-        if VALUES[type_] != VALUES[wanted]:
-            self.refuse(f"{where}: {self.shown(value)} is no {wanted}")
-        return cast("Value", value)

@@ -105,7 +105,9 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
         yield f"clustered_by   = {_list(map(_text, schema.clustered_by))}"
     if schema.properties:
         yield f"properties     = {_texts(schema.properties)}"
-    if not schema.exists:
+    if schema.parquet:
+        yield f"parquet        = {_rows(schema.parquet)}"
+    elif not schema.exists:
         yield "exists         = false"
     if schema.rows_per_file is not None:
         yield f"rows_per_file  = {schema.rows_per_file}"
@@ -144,7 +146,11 @@ def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
 
 
 def _contents(tables: Mapping[str, Rows]) -> dict[str, str]:
-    return {name: _list(_list(map(_value, row)) for row in rows) for name, rows in tables.items()}
+    return {name: _rows(rows) for name, rows in tables.items()}
+
+
+def _rows(rows: Rows) -> str:
+    return _list(_list(map(_value, row)) for row in rows)
 
 
 def _value(value: Value) -> str:

@@ -12,7 +12,7 @@ from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES
 from isolitmus.model.statement import Delete, Read
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import FileReader, Table
+from isolitmus.specs.table_file import TableReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.model.expression import Expr
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Row, Value
+    from isolitmus.specs.toml_file import Table
 
 __all__ = ["RAW_KEYS", "RawReader"]
 
@@ -41,8 +42,11 @@ PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=/-]*")
 WHOLE = re.compile(r"-?[0-9]+")
 READS = '"condition", { whole_table = true }, { sql = "…" }, { partitions = [{ … }] } or { app_id = "…" }'
 
+TRACKED = "delta.feature.rowTracking"
+"""The property of a table on which rows may be tracked."""
 
-class RawReader(FileReader):
+
+class RawReader(TableReader):
     """Reads raw transactions."""
 
     def schema(self, name: str, table: object, where: str) -> Schema:
@@ -70,6 +74,11 @@ class RawReader(FileReader):
             self.refuse(
                 f"{where}.operation is '{operation}', which is not modelled"
                 f"{near(operation, rw.OPERATIONS)}"
+            )
+        if rw.OPERATIONS[operation].backfill and TRACKED not in schema.properties:
+            self.refuse(
+                f"{where}.operation is {operation}, and {target} has not {TRACKED}: of such a table Delta's"
+                " check asserts that nobody does that"
             )
         made = rw.Raw(
             _said(table),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.scope import FRESH, Scope, fresh
-from isolitmus.model.statement import Read, unseen
+from isolitmus.model.statement import Read, Vacuum, unseen
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import FileReader, read_toml
+from isolitmus.specs.table_file import TableReader
+from isolitmus.specs.toml_file import read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,13 +32,13 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
 
     label = path.name if path is not None else f"{name}.toml"
     document = read_toml(text, label)
-    reader = FileReader(label, text)
+    reader = TableReader(label, text)
     reader.keys(document, "", ("title", "source", "tags", "table", "tables", "scope"))
     schemas, inits = reader.tables(document)
     unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
     if unmade is not None:
         where = "table" if "table" in document else f"tables.{unmade}"
-        reader.refuse(f"{where}.exists = false is for litmus tests: a scope's tables are there")
+        reader.refuse(f"{where} is a table that is not there, which is for litmus tests")
     title = reader.get(document, "", "title", str)
     inner = reader.get(document, "", "scope", dict)
     known = ("transactions", "statements", "readers", "protocols", "levels", "noops")
@@ -63,6 +64,11 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         else (statement(text, text),) * LARGEST
         for text in texts
     )
+    vacuum = next((s[0].sql for s in statements if isinstance(s[0], Vacuum)), None)
+    if vacuum is not None:
+        reader.refuse(
+            f"scope.statements holds '{vacuum}', which is two commits; those that are one are counted"
+        )
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
         reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")

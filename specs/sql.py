@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["read_statement"]
 
 
-NUMBERED = st.Insert | st.Delete | st.Update | st.Truncate | st.Optimize | Definition
+NUMBERED = st.Insert | st.Delete | st.Update | st.Truncate | st.Optimize | st.Vacuum | Definition
 """The statements that may write a table with identity columns."""
-VERB = re.compile(r"\s*(OPTIMIZE|REORG)\b", re.IGNORECASE)
+VERB = re.compile(r"\s*(OPTIMIZE|REORG|VACUUM)\b", re.IGNORECASE)
+RETENTION = 168
+"""The hours for which VACUUM keeps files if a table says nothing (delta.deletedFileRetentionDuration)."""
 
 
 def read_statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
@@ -65,7 +67,7 @@ def _delta_verbs() -> Lark:
 class _StatementReader(MergeReader, ReplacementReader):
     def statement(self) -> st.Statement:
         if VERB.match(self.sql):
-            return self.rewriting()
+            return self.verb()
         if is_definition(self.sql):
             return self.definition()
         if is_replacement(self.sql):
@@ -109,20 +111,25 @@ class _StatementReader(MergeReader, ReplacementReader):
         schema, _ = self.table(node.expressions[0])
         return st.Truncate(self.sql, schema.name)
 
-    def rewriting(self) -> st.Optimize:
-        """OPTIMIZE and REORG, by the grammar of Delta's own verbs."""
+    def verb(self) -> st.Optimize | st.Vacuum:
+        """OPTIMIZE, REORG and VACUUM, by the grammar of Delta's own verbs."""
         try:
             tree = _delta_verbs().parse(self.sql).children[0]
         except LarkError:
             raise SqlError(
                 f"{self.place.label}: '{self.sql}' does not parse; write OPTIMIZE table"
                 " [WHERE partition condition] [ZORDER BY (column, …)],"
-                " or REORG TABLE table [WHERE partition condition] APPLY (PURGE)"
+                " REORG TABLE table [WHERE partition condition] APPLY (PURGE),"
+                f" or VACUUM table [FULL | LITE] [RETAIN hours HOURS], for at least {RETENTION}"
             ) from None
         assert isinstance(tree, Tree)
         parts = {str(part.data): part for part in tree.children if isinstance(part, Tree)}
         name = _name(parts["table"])
         schema, side = self.table(exp.to_table(name, dialect="databricks"))
+        if tree.data == "vacuum":
+            return self.vacuum(
+                schema, [int(part) for part in tree.children if isinstance(part, str)]
+            )
         where = None
         if "where" in parts:
             rest = str(parts["where"].children[0])
@@ -144,6 +151,15 @@ class _StatementReader(MergeReader, ReplacementReader):
         if schema.rows_per_file not in (None, 1):
             self.place.refuse(None, "which rows share a file after ZORDER BY is not modelled")
         return st.Optimize(self.sql, schema.name, where, "all")
+
+    def vacuum(self, schema: Schema, hours: list[int]) -> st.Vacuum:
+        if any(number < RETENTION for number in hours):
+            self.place.refuse(
+                None,
+                f"VACUUM RETAIN {hours[0]} HOURS removes files that others may be about to commit, which"
+                f" no check of theirs finds out; what is modelled retains {RETENTION} hours or more",
+            )
+        return st.Vacuum(self.sql, schema.name)
 
 
 def _name(part: object) -> str:

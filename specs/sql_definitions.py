@@ -48,6 +48,9 @@ FEATURE = re.compile(
 COLUMN = re.compile(
     r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
 )
+SYNC = re.compile(
+    r"(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+SYNC\s+IDENTITY", re.IGNORECASE
+)
 CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.IGNORECASE)
 RESTORE = re.compile(
     rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
@@ -78,7 +81,7 @@ SEVERAL: Mapping[str, str] = {
 """The features whose removal is, or may be, several commits, each with the reason."""
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
-    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, CLUSTER BY"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … SYNC IDENTITY, CLUSTER BY"
 )
 
 
@@ -152,6 +155,11 @@ class DefinitionReader(QueryReader):
         if found := COLUMN.fullmatch(rest):
             self.known(schema, found["name"])
             return df.CommentColumn(found["name"], found["text"][1:-1])
+        if found := SYNC.fullmatch(rest):
+            self.known(schema, found["name"])
+            if schema.columns[schema.index(found["name"]) or 0].identity is None:
+                self.outside(f"SYNC IDENTITY is for identity columns; {found['name']} is none")
+            return df.SyncIdentity(found["name"])
         if found := CLUSTER.fullmatch(rest):
             names = () if found["none"] else tuple(map(str.strip, found["body"].split(",")))
             for name in names:

@@ -1,9 +1,9 @@
-"""Read CREATE TABLE and REPLACE TABLE in their forms, and SHALLOW CLONE: what makes a table."""
+"""Read CREATE TABLE and REPLACE TABLE in their forms, SHALLOW CLONE and CONVERT: what makes a table."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
@@ -12,14 +12,14 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.specs.sql_definitions import INIT, PAIR, DefinitionReader
-from isolitmus.specs.sql_queries import OUTSIDE, items_of
+from isolitmus.specs.sql_queries import items_of
 
 if TYPE_CHECKING:
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import Column, Schema
 
 __all__ = ["ReplacementReader", "is_replacement"]
 
-BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|VACUUM|CONVERT)\s|CLONE\b)", re.IGNORECASE)
+BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|CONVERT)\s|CLONE\b)", re.IGNORECASE)
 HEAD = (
     r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
     r"`?(?P<table>\w+)`?"
@@ -36,6 +36,11 @@ CLONE = re.compile(
     re.IGNORECASE,
 )
 CLONES = re.compile(r"\bCLONE\b", re.IGNORECASE)
+CONVERT = re.compile(
+    r"\s*CONVERT\s+TO\s+DELTA\s+`?(?P<table>\w+)`?"
+    r"(?:\s+PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\))?\s*",
+    re.IGNORECASE,
+)
 WRITTEN = (
     "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"
     " [PARTITIONED BY (…)] [TBLPROPERTIES (…)], or REPLACE TABLE, and, in the place of its columns,"
@@ -58,7 +63,7 @@ RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "
 
 
 def is_replacement(sql: str) -> bool:
-    """Whether a statement begins like one that makes or clones a table, or is about its files.
+    """Whether a statement begins like one that makes, converts or clones a table.
 
     >>> is_replacement("create or replace table t (id INT) using delta"), is_replacement("SELECT 1")
     (True, False)
@@ -69,13 +74,15 @@ def is_replacement(sql: str) -> bool:
 class ReplacementReader(DefinitionReader):
     """Reads them; what else makes a table is refused by name."""
 
-    def replacement(self) -> df.Replace | df.Create | df.Clone:
+    def replacement(self) -> df.Replace | df.Create | df.Clone | df.Convert:
+        if self.sql.split(maxsplit=1)[0].upper() == "CONVERT":
+            return self.conversion()
         if CLONES.search(self.sql):
             return self.clone()
         found = FORM.fullmatch(self.sql)
         how = None if found is None else _how(found)
         if found is None or how is None:
-            self.unwritten()
+            self.outside(WRITTEN)
         schema = self.named(found["table"])
         parts = tuple(p.strip(" \n\t`") for p in (found["parts"] or "").split(",") if p.strip())
         self.same(
@@ -99,13 +106,20 @@ class ReplacementReader(DefinitionReader):
         unless = how == "create if not exists"
         return df.Create(self.sql, schema.name, query, if_not_exists=unless, properties=given)
 
-    def unwritten(self) -> NoReturn:
-        verb = self.sql.split(maxsplit=1)[0].upper()
-        if verb == "CONVERT":
+    def conversion(self) -> df.Convert:
+        found = CONVERT.fullmatch(self.sql)
+        if found is None:
+            self.outside("write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]")
+        schema = self.named(found["table"])
+        if not schema.parquet:
             self.outside(
-                f"CONVERT TO DELTA {OUTSIDE}: it makes a table of files that are no table's"
+                f"CONVERT TO DELTA takes a table with the key parquet; {schema.name} has none"
             )
-        self.outside(f"{verb} {OUTSIDE}" if verb == "VACUUM" else WRITTEN)
+        if found["parts"] is not None:
+            types = [_declared(schema.columns[i]) for i in schema.partition_indexes]
+            said = tuple(" ".join(c.split()).lower() for c in found["parts"].split(","))
+            self.same(schema, "partitioned by", said, tuple(types))
+        return df.Convert(self.sql, schema.name)
 
     def clone(self) -> df.Clone:
         found = CLONE.fullmatch(self.sql)
@@ -179,4 +193,8 @@ def _how(found: re.Match[str]) -> df.How | None:
 
 
 def _columns(schema: Schema) -> tuple[str, ...]:
-    return tuple(f"{c.name} {c.type}".lower() for c in schema.columns)
+    return tuple(map(_declared, schema.columns))
+
+
+def _declared(column: Column) -> str:
+    return f"{column.name} {column.type}".lower()

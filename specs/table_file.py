@@ -1,34 +1,25 @@
-"""What litmus and scope files have in common: TOML, shapes, tables, and one way to refuse."""
+"""The tables of litmus and scope files: columns, partitions, what is in them at the start."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import LitmusError, brief, excerpt, near
-from isolitmus.model.expression import RANGES
+from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES, MAPPING_MODE, SUPPORTED
 from isolitmus.model.schema import TYPES, Column, Identity, Schema
 from isolitmus.model.statement import Read
 from isolitmus.specs.sql import read_statement
+from isolitmus.specs.toml_file import NAME, FileReader, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Rows
 
-__all__ = ["NAME", "FileReader", "Table", "read_toml"]
+__all__ = ["TableReader"]
 
-Table = dict[str, Any]
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")
-KEY = re.compile(
-    rf"\s*(?:\[+(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
-)
-PLACE = re.compile(r"line (\d+), column (\d+)")
-LEAST, MOST = RANGES["BIGINT"]
-TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
 IDENTITY = re.compile(
     r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
     r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
@@ -37,104 +28,8 @@ SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """The table properties that the model knows, each "true" or "false"."""
 
 
-def read_toml(text: str, label: str) -> Table:
-    """The TOML document; a syntax error is a LitmusError with its place."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        what, _, place = str(error).partition(" (at ")
-        found = PLACE.match(place)
-        end = text.rstrip()
-        line = int(found[1]) if found else end.count("\n") + 1
-        column = int(found[2]) if found else len(end) - end.rfind("\n")
-        raise LitmusError(
-            f"{label}:{line}:{column}: this is no TOML: {what}{excerpt(text, line, column)}"
-        ) from None
-    except ValueError:
-        raise LitmusError(f"{label}: {TOO_LARGE}") from None
-    except RecursionError:
-        raise LitmusError(f"{label}: its values are nested too deeply") from None
-    todo: list[object] = [document]
-    while todo:
-        match todo.pop():
-            case dict() as table:
-                todo += table.values()
-            case list() as values:
-                todo += values
-            case int() as number if not LEAST <= number <= MOST:
-                raise LitmusError(f"{label}: {TOO_LARGE}")
-    return document
-
-
-class FileReader:
-    """Reads parts of a document; ``label`` is the file's name in messages, ``text`` what it holds."""
-
-    def __init__(self, label: str, text: str) -> None:
-        self.label = label
-        self.text = text
-
-    def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
-        if not where:
-            where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
-        raise LitmusError(f"{self.place(where)}: {brief(problem)}")
-
-    def place(self, where: str) -> str:
-        """The file, and the line of a key such as ``table.columns``."""
-        line = _line(self.text, where)
-        return f"{self.label}:{line}" if line else self.label
-
-    def place_of(self, where: str, text: str) -> str:
-        """The file, and the line of a text in the list of a key; of the key if it is not told from it."""
-        first = _line(self.text, where)
-        lines = self.text.split("\n")
-        for number in range(first, len(lines) + 1) if first else ():
-            if text and text in lines[number - 1]:
-                return f"{self.label}:{number}"
-        return self.place(where)
-
-    def shown(self, value: object) -> str:
-        """A value as a message shows it."""
-        return brief(repr(value), 80)
-
-    # Shapes
-
-    def keys(self, table: Table, where: str, known: Iterable[str]) -> None:
-        for key in table:
-            if key not in known:
-                place = f"[{where}]" if where else "the file"
-                inner = f"{where}.{key}" if where else key
-                self.refuse(f"{place} has no key '{key}'{near(key, known)}", inner)
-
-    def get(self, table: Table, where: str, key: str, kind: type, default: Any = None) -> Any:
-        value = table.get(key, default)
-        if value is None and default is None:
-            place = f"[{where}]" if where else "the file"
-            self.refuse(f"{place} needs '{key}' ({_words(kind)})")
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            place = f"{where}.{key}" if where else key
-            self.refuse(f"{place} is {self.shown(value)}; {_words(kind)} is wanted")
-        return value
-
-    def named(
-        self, table: Table, where: str, key: str, what: str, known: Iterable[str]
-    ) -> tuple[str, ...]:
-        """Names of specs in the catalogue, or paths of theirs."""
-        names = self.strings(table, where, key)
-        for name in names:
-            if name not in known and not name.endswith(".cat"):
-                self.refuse(f"{where}.{key} names no {what}: '{name}'{near(name, known)}")
-        return names
-
-    def strings(self, table: Table, where: str, key: str) -> tuple[str, ...]:
-        values = self.get(table, where, key, list, [])
-        for value in values:
-            if not isinstance(value, str):
-                place = f"{where}.{key}" if where else key
-                self.refuse(f"{place} holds {self.shown(value)}; texts are wanted")
-        return tuple(values)
-
-    # Tables
+class TableReader(FileReader):
+    """Reads ``[table]`` or ``[tables.…]`` of a document."""
 
     def tables(
         self, document: Table
@@ -189,7 +84,7 @@ class FileReader:
             self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
         known = (
             "columns", "partitioned_by", "clustered_by", "properties", "rows_per_file", "init",
-            "files", "exists",
+            "files", "exists", "parquet",
         )  # fmt: skip
         self.keys(table, where, known)
         columns = tuple(
@@ -231,6 +126,7 @@ class FileReader:
                     ' "supported"'
                 )
         exists = self.get(table, where, "exists", bool, default=True)
+        parquet = self.parquet(table, where, columns, partitions)
         for key in ("init", "files", "properties", "clustered_by"):
             if not exists and table.get(key):
                 tell = "leave one of the two out"
@@ -245,9 +141,38 @@ class FileReader:
             partitions,
             properties,
             rows_per_file,
-            exists=exists,
+            exists=exists and not parquet,
             clustered_by=clusters,
+            parquet=parquet,
         )
+
+    def parquet(
+        self,
+        table: Table,
+        where: str,
+        columns: tuple[Column, ...],
+        partitions: tuple[str, ...],
+    ) -> Rows:
+        """The rows of a Parquet table that is to be converted; none if it is a Delta table."""
+        if "parquet" not in table:
+            return ()
+        for key in ("init", "files", "exists", "clustered_by"):
+            if key in table:
+                self.refuse(f"{where}.{key} is of a Delta table, and parquet tells of another one")
+        rows = self.rows(table["parquet"], f"{where}.parquet", [c.type for c in columns])
+        if not rows:
+            self.refuse(f"{where}.parquet is empty; Delta converts no table without files")
+        last = [c.name.lower() for c in columns[len(columns) - len(partitions) :]]
+        if [name.lower() for name in partitions] != last:
+            self.refuse(
+                f"{where}.partitioned_by: the partition columns of a Parquet table come last"
+            )
+        if any(column.identity is not None for column in columns):
+            self.refuse(f"{where}.columns has identity columns, which a Parquet table has not")
+        for key in table.get("properties", {}):
+            if key.lower() not in SWITCHES:
+                self.refuse(f"{where}.properties: {key} is not modelled for a Parquet table")
+        return rows
 
     def some_columns(
         self, table: Table, where: str, key: str, names: Sequence[str]
@@ -285,28 +210,3 @@ class FileReader:
                 " for ALWAYS; with numbers of at most 9 digits, both above 0 or both below"
             )
         return Identity(found["when"].upper() == "ALWAYS", start, step)
-
-
-def _line(text: str, key: str) -> int:
-    r"""The line (from 1) that sets a key, or else the nearest that it is in; 0 if there is none.
-
-    >>> _line("[table]\ninit = []\ncolumns = 'id'", "table.columns")
-    3
-    """
-    header, best, found = "", "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        match = KEY.match(line)
-        if match is None:
-            continue
-        name = ".".join(part.strip(" \t\"'") for part in PART.findall(match["header"] or match[0]))
-        if match["header"]:
-            header = name
-        elif header:
-            name = f"{header}.{name}"
-        if len(name) > len(best) and f"{key}.".startswith(f"{name}."):
-            best, found = name, number
-    return found
-
-
-def _words(kind: type) -> str:
-    return {str: "a text", dict: "a table", list: "a list", bool: "true or false"}[kind]

@@ -5,6 +5,7 @@ What a key is for stands in interface.md, "Litmus file".
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from isolitmus.specs.placeholders import marked
 from isolitmus.specs.raw_file import RAW_KEYS
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.table_file import NAME, Table
+from isolitmus.specs.toml_file import NAME, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,15 +50,19 @@ WRITE = ("write", "table", "query", "options")
 STREAM = ("stream", "table", "query")
 """Those of a micro-batch of a streaming query."""
 MODES = ("append", "overwrite")
+WORD = re.compile(r"\w+")
 OUTPUT_MODES = ("append", "complete")
 """Those of Delta's streaming sink (DeltaDataSource.scala, createSink)."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "replaceWhere": (),
+    "replaceUsing": (),
     "dataChange": ("true", "false"),
     "mergeSchema": ("true", "false"),
     "partitionOverwriteMode": ("static", "dynamic"),
 }
 """The writer's options, with the values that they take (none: any)."""
+REPLACING = ("replaceWhere", "replaceUsing", "partitionOverwriteMode")
+"""Those that say what an overwrite replaces."""
 IDEMPOTENT = (st.Insert, st.Delete, st.Update, st.Merge, Late)
 """The statements that look up whether they have been executed."""
 EXAMPLES: Mapping[Type, Value] = {
@@ -120,17 +125,12 @@ class TransactionReader(ClientReader):
         """One that is a table: its keys tell of which kind it is."""
         kinds = {"sql", "write", "stream"} & table.keys()
         raw = not kinds and {*RAW_KEYS, "app"} & table.keys()
-        if raw or {"write", "stream"} & kinds:
-            target = self.target(table, where, schemas)
-            if not schemas[target].exists:
-                self.refuse(
-                    f"{where} writes {target}, which is not there at the start; only SQL finds that out"
-                )
+        written = bool({"write", "stream"} & kinds)
+        if raw or written:
+            self.plain(schemas[self.target(table, where, schemas)], where)
         if raw:
-            made = self.raw(name, table, where, schemas)
-            self.plain(schemas[made.target], where)
-            return made, Client()
-        if "write" in kinds or "stream" in kinds:
+            return self.raw(name, table, where, schemas), Client()
+        if written:
             client = self.writer(table, name, where, schemas)
             if client.write is not None and client.write.merges:
                 return self.merged(client, name, where, schemas), client
@@ -205,12 +205,15 @@ class TransactionReader(ClientReader):
             self.target(table, where, schemas),
             self.get(table, where, "query", str),
         )
-        self.plain(schemas[target], where)
         batch = Write(target, "append" if mode == "append" else "complete", query, stream=True)
         return replace(client, write=batch, app=client.app or (name, 0))
 
     def plain(self, schema: Schema, where: str) -> None:
-        """Refuse identity columns."""
+        """Refuse what only SQL writes here: a table that is not there, and identity columns."""
+        if not schema.exists:
+            self.refuse(
+                f"{where} writes {schema.name}, which is not there at the start; only SQL finds that out"
+            )
         if schema.generates:
             self.refuse(f"{where}: {schema.name} has identity columns, which only SQL writes here")
 
@@ -224,13 +227,15 @@ class TransactionReader(ClientReader):
             if key not in OPTIONS:
                 self.refuse(f"{where}.options: '{key}' is not modelled{near(key, OPTIONS)}")
             if not isinstance(value, str) or (OPTIONS[key] and value.lower() not in OPTIONS[key]):
-                known = ", ".join(OPTIONS[key]) or "a condition, as text"
+                known = ", ".join(OPTIONS[key]) or "a text"
                 self.refuse(f"{where}.options.{key} is {self.shown(value)}; known: {known}")
-        if "replaceWhere" in options and mode != "overwrite":
-            self.refuse(f"{where}.options.replaceWhere needs write = 'overwrite'")
-        if "replaceWhere" in options and "partitionOverwriteMode" in options:
-            self.refuse(f"{where}.options has replaceWhere and partitionOverwriteMode; one of them")
-        self.plain(schemas[target], where)
+        replacing = [key for key in REPLACING if key in options]
+        if replacing and replacing != ["partitionOverwriteMode"] and mode != "overwrite":
+            self.refuse(f"{where}.options.{replacing[0]} needs write = 'overwrite'")
+        if len(replacing) > 1:
+            self.refuse(f"{where}.options has {' and '.join(replacing)}; one of them")
+        if "replaceUsing" in options and "dataChange" in options:
+            self.refuse(f"{where}.options: replaceUsing with dataChange is not modelled")
         query = self.get(table, where, "query", str)
         return Write(target, "append" if mode == "append" else "overwrite", query, options)
 
@@ -248,7 +253,27 @@ class TransactionReader(ClientReader):
         query = self.sql(into + write.query, name, f"{where}.query", schemas, client.let)
         if not isinstance(query, st.Insert):
             self.refuse(f"{where}.query is '{write.query}'; a query is wanted")
-        return replace(query, data_change=write.data_change, stream=write.stream)
+        using = self.using(write, where, schemas[write.table])
+        reads = WORD.findall(write.query.lower())
+        if using and write.table.lower() in reads:
+            self.refuse(
+                f"{where}.query reads {write.table}, which with replaceUsing is not modelled: in which"
+                " order Delta asks what was read is not determined"
+            )
+        return replace(query, data_change=write.data_change, stream=write.stream, using=using)
+
+    def using(self, write: Write, where: str, schema: Schema) -> tuple[int, ...]:
+        """The columns of replaceUsing."""
+        text = write.options.get("replaceUsing")
+        names = [] if text is None else [name.strip() for name in text.split(",")]
+        indexes = [schema.index(name) for name in names]
+        for name, index in zip(names, indexes, strict=True):
+            if index is None:
+                columns = [column.name for column in schema.columns]
+                self.refuse(
+                    f"{where}.options.replaceUsing: no column '{name}'{near(name, columns)}"
+                )
+        return tuple(dict.fromkeys(index for index in indexes if index is not None))
 
     def widen(
         self, table: Table, where: str, schemas: Mapping[str, Schema], *, grows: bool
@@ -335,7 +360,7 @@ class TransactionReader(ClientReader):
             if not isinstance(statement, st.Insert) or not statement.overwrite or statement.stream:
                 continue
             dynamic = confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
-            if dynamic and statement.where is not None:
+            if dynamic and (statement.where is not None or statement.using):
                 self.refuse(
                     f"transactions.{name}: a dynamic partition overwrite that names what it"
                     " replaces is not modelled"

@@ -4,6 +4,7 @@ Tests that start a JVM are marked ``spark``, long ones ``slow``; `pytest -m "not
 machine without Java. The default profile is deterministic: what passed passes again.
 """
 
+import json
 import os
 import signal
 import sys
@@ -48,3 +49,83 @@ def call(monkeypatch, capsys):
         return ended.value.code or 0, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def delta(tmp_path):
+    """A builder of Delta logs: see ``Logs``."""
+    return Logs(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def logs_in():
+    """As ``delta``, for a folder."""
+    return Logs
+
+
+class Logs:
+    """Made-up logs of tables with the columns id and part, both INT; ``table(commit, …)`` writes one.
+
+    A commit is a list of actions; version 0, with metadata and protocol, is made first.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def table(self, *commits, name="t", level="WriteSerializable", partitioned=True, features=()):
+        log = self.folder / name / "_delta_log"
+        log.mkdir(parents=True)
+        start = [self.info("CREATE TABLE", None, True, level), self.protocol(features)]
+        start.append(self.metadata(level, partitioned=partitioned))
+        for version, actions in enumerate([start, *commits]):
+            self.write(log, version, actions)
+        return log.parent
+
+    @staticmethod
+    def write(log, version, actions):
+        text = "".join(json.dumps(action) + "\n" for action in actions)
+        (log / f"{version:020}.json").write_text(text, "utf-8")
+
+    @staticmethod
+    def protocol(features=()):
+        fields = {"minReaderVersion": 3, "minWriterVersion": 7}
+        return {"protocol": fields | {"readerFeatures": [*features], "writerFeatures": [*features]}}
+
+    @staticmethod
+    def metadata(level=None, *, partitioned=True):
+        columns = [{"name": n, "type": "integer", "metadata": {}} for n in ("id", "part")]
+        schema = json.dumps({"type": "struct", "fields": columns})
+        return {
+            "metaData": {
+                "schemaString": schema,
+                "partitionColumns": ["part"] if partitioned else [],
+                "configuration": {"delta.isolationLevel": level} if level else {},
+            }
+        }
+
+    @staticmethod
+    def info(operation, read, blind, level="WriteSerializable", **said):
+        fields = {"operation": operation, "isBlindAppend": blind, "isolationLevel": level}
+        fields |= {"engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0", "operationParameters": said}
+        return {"commitInfo": fields | ({} if read is None else {"readVersion": read})}
+
+    @staticmethod
+    def add(path, part=0, ids=(1,), **more):
+        low, high = min(ids, default=0), max(ids, default=0)
+        stats = {"numRecords": len(ids), "minValues": {"id": low}, "maxValues": {"id": high}}
+        stats |= {"nullCount": {"id": 0}}
+        fields = {"path": path, "partitionValues": {"part": str(part)}, "dataChange": True}
+        return {"add": fields | {"stats": json.dumps(stats)} | more}
+
+    def remove(self, path, part=0, ids=(1,), **more):
+        return {"remove": self.add(path, part, ids, **more)["add"]}
+
+    def append(self, read, path, part=0, ids=(1,), **claims):
+        """A blind append of one file."""
+        return [self.info("WRITE", read, True, mode="Append", **claims), self.add(path, part, ids)]
+
+    def delete(self, read, where, *files, level="WriteSerializable"):
+        """A DELETE that removes whole files."""
+        said = json.dumps([where] if where else [])
+        info = self.info("DELETE", read, False, level, predicate=said)
+        return [info, *(self.remove(f) for f in files)]

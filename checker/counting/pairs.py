@@ -129,7 +129,6 @@ class Pairs:
         self.shift = len(protocols)
         self._judges = [admission(spec) if decides(spec) else None for spec in protocols]
         self._footings: dict[Hashable, int] = {}
-        self._shapes: dict[tuple[int, int, bool, bool, bool], int] = {}
         bits = {name: 2 << 2 * b for b, name in enumerate(layout.relations)}
         self._ww, self._wr, self._rw = (bits.get(name, 0) for name in ("ww", "wr", "rw"))
 
@@ -181,13 +180,6 @@ class Pairs:
 
     def _footing(self, a: Done, b: Done, a_writes: bool, b_writes: bool, seen: bool) -> int:
         """What the two have with each other but for rows."""
-        shapes = a.shape, b.shape, a_writes, b_writes, seen
-        known = self._shapes.get(shapes)
-        if known is None:
-            known = self._shapes[shapes] = self._asked(a, b, a_writes, b_writes, seen)
-        return known
-
-    def _asked(self, a: Done, b: Done, a_writes: bool, b_writes: bool, seen: bool) -> int:
         key = a.footing, b.footing, a_writes, b_writes, seen, _same(a, b)
         if key not in self._footings:
             first = _event(a.bare, 1, a_writes, 0)

@@ -49,7 +49,7 @@ class Done(NamedTuple):
     overwrote. ``plain`` False: that is not one version for each row (it writes what was not in its
     snapshot, or was there twice because two commits removed one file).
     ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
-    ``paths``, of which relations ask only whether they are the same; of one ``shape`` in nothing.
+    ``paths``, of which relations ask only whether they are the same.
     """
 
     effect: Effect
@@ -60,7 +60,6 @@ class Done(NamedTuple):
     bare: Effect
     footing: int
     paths: tuple[frozenset[str], ...]
-    shape: int
 
 
 class Space:
@@ -84,7 +83,6 @@ class Space:
         self._states: dict[Hashable, int] = {}
         self._effects: dict[Hashable, int] = {}
         self._footings: dict[Hashable, int] = {}
-        self._shapes: dict[Hashable, int] = {}
         self._bags: dict[Hashable, int] = {}
         self._runs: dict[tuple[int, int, int], int] = {}
         self._scans: dict[tuple[int, int], Scans | None] = {}
@@ -195,9 +193,8 @@ class Space:
             else:
                 kept.append(part)
         footing = _number(self._footings, tuple(kept))
-        shape = _number(self._shapes, (footing, *paths))
         overwritten = frozenset(overwrote)
-        return Done(made, position, read, overwritten, plain, bare, footing, tuple(paths), shape)
+        return Done(made, position, read, overwritten, plain, bare, footing, tuple(paths))
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():

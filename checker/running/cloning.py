@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.running.creating import idle
 from isolitmus.checker.running.definitions import redefined
 from isolitmus.model import expression as ex
-from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.execution import Effect, births
 from isolitmus.model.footprint import Footprint, Marks
 from isolitmus.model.header import Header
 from isolitmus.model.table import TableRow
@@ -69,7 +69,7 @@ def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone)
         header=before or Header(),
     )
     writes = (
-        *(RowWrite(name, row.id, None, row.values) for file in adds for row in file.rows),
+        *births(name, (row for file in adds for row in file.rows)),
         *redefined(name, None if before is None else before.metadata, metadata),
     )
     read = replace(origin.select(source, None), version=origin.version)

@@ -9,13 +9,14 @@ protocol. It says no isolation level, for that cannot be said: the table is Seri
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.definitions import redefined
 from isolitmus.checker.running.snapshot import NOTHING
 from isolitmus.model import expression as ex
 from isolitmus.model.definition import Clone, Create, Replace
-from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.execution import Effect, births
 from isolitmus.model.footprint import Footprint, Marks
 from isolitmus.model.header import Header
 
@@ -70,7 +71,7 @@ def created(
         header=Header(),
     )
     writes = (
-        *(RowWrite(name, row.id, None, row.values) for rows in branches for row in rows),
+        *births(name, chain(*branches)),
         *redefined(name, None, metadata),
     )
     return Effect(result.reads, writes, adds, footprint=footprint, operation=operation(statement))

@@ -12,6 +12,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.identity import synced
 from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
@@ -19,6 +20,7 @@ from isolitmus.model.errors import SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.footprint import Footprint, Marks
 from isolitmus.model.header import (
+    CLUSTERED,
     CLUSTERING,
     CONSTRAINT,
     SUPPORTED,
@@ -63,6 +65,7 @@ NAMES: Mapping[type[df.Change], str] = {
     df.DropConstraint: "DROP CONSTRAINT",
     df.DropFeature: "DROP FEATURE",
     df.ClusterBy: "CLUSTER BY",
+    df.SyncIdentity: "CHANGE COLUMN",
 }
 """What the log calls each (DeltaOperations.scala)."""
 REMOVABLE = ("checkConstraints", "materializePartitionColumns")
@@ -96,6 +99,8 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     change = statement.change
     if isinstance(change, df.ClusterBy):
         return _clustered(schema, header, change)
+    if isinstance(change, df.SyncIdentity):
+        return synced(snapshot, schema, change.name, NAMES[df.SyncIdentity])
     metadata = _changed(header.metadata, change)
     marks = Marks(metadata, _features(header, metadata, change))
     footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
@@ -119,8 +124,8 @@ def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
     if schema.partitioned_by:
         raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
     marks = Marks(domains=frozenset({CLUSTERING}))
-    if "clustering" not in header.features:
-        features = header.features | {"clustering", "domainMetadata"}
+    if not header.features >= CLUSTERED:
+        features = header.features | CLUSTERED
         marks = Marks(header.metadata, features, marks.domains) if change.columns else Marks()
     footprint = Footprint(schema, data_change=False, changes_data=False, marks=marks)
     return Effect(footprint=footprint, operation=NAMES[type(change)])
@@ -152,6 +157,7 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     name = statement.target
     earlier = snapshot.outside.inits[statement.version][name]
     header = earlier.header or Header.of(declared[name])
+    now = snapshot.header(name)
     read = snapshot.select(name, None)
     here, there = snapshot.files(name), earlier.files
     live = {row.id: row.values for row in read.matched}
@@ -176,16 +182,16 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     )
     kept = {(file.path, file.dead) for file in there}
     removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
-    features = header.features | snapshot.header(name).features
-    domains = (header.domains | snapshot.header(name).domains) & {CLUSTERING}
+    features = header.features | now.features
+    domains = (header.domains | now.domains) & {CLUSTERING}
     footprint = Footprint(
         snapshot.schemas[name],
         adds=tuple(file.partition for file in adds),
         removes=removes,
         marks=Marks(header.metadata, features, domains, large=True),
-        header=snapshot.header(name),
+        header=now,
     )
-    writes += redefined(name, snapshot.header(name).metadata, header.metadata)
+    writes += redefined(name, now.metadata, header.metadata)
     return Effect((read,), writes, adds, removes, footprint, "RESTORE")
 
 
@@ -249,7 +255,7 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
             if CONSTRAINT + name not in configuration and not if_exists:
                 raise ex.EvaluationError("DeltaAnalysisException", f"no constraint {name}")
             configuration.pop(CONSTRAINT + name, None)
-        case df.DropFeature():
+        case df.DropFeature() | df.ClusterBy() | df.SyncIdentity():
             return metadata
     return replace(metadata, configuration=configuration)
 
@@ -267,9 +273,8 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
     for _, text in _constraints(metadata.configuration):
         if any(column.index == index for column in columns(_condition("t", here.columns, text))):
             raise ex.EvaluationError("DeltaAnalysisException", f"CHECK {text}")
-    changed = [replace(c, name=other) if i == index else c for i, c in enumerate(here.columns)]
-    parts = (other if p.lower() == name.lower() else p for p in metadata.partitioned_by)
-    return replace(metadata, columns=tuple(changed), partitioned_by=tuple(parts))
+    there = here.renamed(name, other)
+    return replace(metadata, columns=there.columns, partitioned_by=there.partitioned_by)
 
 
 def reread(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:

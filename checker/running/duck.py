@@ -16,6 +16,7 @@ from isolitmus.checker.running.duck_sql import (
     after_init,
     condition,
     create_table,
+    resumed,
     sequences,
     translate,
     translated,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Column
     from isolitmus.model.values import Rows
 
 __all__ = ["DuckExecutor"]
@@ -154,6 +156,7 @@ class DuckExecutor:
                 for sql in self._texts.get(name) or self._bound(name):
                     run(sql)
                 statement = self._litmus.transactions[name]
+                self._synced(statement)
                 features = _featured(features, checks, statement)
                 checks = self._constrained(checks, statement)
                 for (table, _), holds in checks.items():
@@ -174,6 +177,29 @@ class DuckExecutor:
             for name, schema in self._litmus.tables.items()
             if schema.exists or run(f"FROM duckdb_tables() WHERE table_name = '{name}'").fetchall()
         }
+
+    def _synced(self, statement: st.Statement) -> None:
+        """SYNC IDENTITY: a sequence goes on after the values that are there."""
+        match statement:
+            case df.Definition(target=target, change=df.SyncIdentity(name=name)):
+                schema = self._litmus.tables[target]
+                column = schema.columns[schema.index(name) or 0]
+                self._resume(schema.name, column)
+
+    def _resume(self, table: str, column: Column) -> None:
+        run, identity = _duck().run, column.identity
+        assert identity is not None
+        first, step = identity.start, identity.step
+        best = "max" if step > 0 else "min"
+        found = run(f'SELECT {best}("{column.name}") FROM "{table}"').fetchall()[0][0]
+        if found is None or (found - first) * step < 0:
+            return
+        mark = first + -((first - found) // step) * step
+        said = f"FROM duckdb_sequences() WHERE sequence_name = '{table}.{column.name}'"
+        last = run(f"SELECT last_value {said}").fetchall()[0][0]
+        if last is None or (mark - last) * step > 0:
+            for sql in resumed(table, column, mark + step):
+                run(sql)
 
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
         """The checks that hold once a statement is through."""

@@ -1,6 +1,6 @@
 """What Spark's statements are in DuckDB: the author's text, translated by sqlglot.
 
-INSERT OVERWRITE becomes delete and insert, and OPTIMIZE, which changes no row, is nothing. Where DuckDB
+INSERT OVERWRITE becomes delete and insert, and OPTIMIZE and VACUUM, which change no row, are nothing. Where DuckDB
 is known to differ from Spark, the SQL reader has refused the statement already (architecture.md 6).
 """
 
@@ -16,6 +16,7 @@ from sqlglot import expressions as exp
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.expression import RANGES
+from isolitmus.model.values import literal
 from isolitmus.specs.placeholders import aliased, marked, marked_version
 
 if TYPE_CHECKING:
@@ -23,14 +24,30 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Column, Schema
 
-__all__ = ["after_init", "condition", "create_table", "sequences", "translate", "translated"]
+__all__ = [
+    "after_init",
+    "condition",
+    "create_table",
+    "resumed",
+    "sequences",
+    "translate",
+    "translated",
+]
+
+
+FUNCTIONS: Mapping[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+}
+"""What DuckDB computes: of ``x + 1 < 5`` it makes ``x < 4``, which never fails."""
 
 
 def translate(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[str]:
     """The statements that do to the rows what a statement does; ``widens``: others alter its columns."""
-    if isinstance(statement, st.Optimize | st.Read):
+    if isinstance(statement, st.Optimize | st.Vacuum | st.Read):
         return []
     if isinstance(statement, df.Definition):
         return _definition(statement)
@@ -41,6 +58,8 @@ def translate(
         return _replacement(statement, schemas)
     if isinstance(statement, df.Create):
         return _creation(statement, schemas)
+    if isinstance(statement, df.Convert):
+        return [_conversion(schemas[statement.target])]
     if isinstance(statement, df.Clone):
         return _clone(statement)
     if isinstance(statement, st.Truncate):
@@ -76,14 +95,31 @@ def create_table(schema: Schema) -> str:
 
 def sequences(schema: Schema) -> list[str]:
     """For each identity column of a table that was just made, a sequence of its values."""
-    low, high = RANGES["BIGINT"]
     made = [
-        f'CREATE OR REPLACE SEQUENCE "{schema.name}.{column.name}" MINVALUE {low} MAXVALUE {high}'
-        f" START WITH {column.identity.start} INCREMENT BY {column.identity.step}"
+        _sequence(schema.name, column, column.identity.start)
         for column in schema.columns
         if column.identity is not None
     ]
     return [*made, *_defaults(schema, schema.name)]
+
+
+def resumed(table: str, column: Column, value: int) -> list[str]:
+    """What has an identity column go on with a value."""
+    alter = f'ALTER TABLE "{table}" ALTER "{column.name}"'
+    return [
+        f"{alter} DROP DEFAULT",
+        _sequence(table, column, value),
+        _default(table, table, column),
+    ]
+
+
+def _sequence(table: str, column: Column, first: int) -> str:
+    low, high = RANGES["BIGINT"]
+    assert column.identity is not None
+    return (
+        f'CREATE OR REPLACE SEQUENCE "{table}.{column.name}" MINVALUE {low} MAXVALUE {high}'
+        f" START WITH {first} INCREMENT BY {column.identity.step}"
+    )
 
 
 def after_init(table: str, number: int) -> str:
@@ -105,7 +141,7 @@ def _tree(sql: str, schemas: Mapping[str, Schema]) -> exp.Expr:
             name = after_init(table.name.lower(), marked_version(table) or 0)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
             table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
-    return tree
+    return _staged(tree, schemas)
 
 
 def _definition(statement: df.Definition) -> list[str]:
@@ -146,9 +182,21 @@ def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[str]:
     if statement.query is None:
         return [f"{made} ({_columns(schema)})"]
     query = translated(re.split(r"(?is)\bAS\b", statement.sql, maxsplit=1)[1], schemas)
+    return [f"{made} AS {_as_declared(query, schema)}"]
+
+
+def _conversion(schema: Schema) -> str:
+    """A table made of the rows that are there, if it has not been made."""
+    rows = (f"({', '.join(map(literal, row))})" for row in schema.parquet)
+    query = _as_declared(f"VALUES {', '.join(rows)}", schema)
+    return f'CREATE TABLE IF NOT EXISTS "{schema.name}" AS {query}'
+
+
+def _as_declared(query: str, schema: Schema) -> str:
+    """A query whose columns have the names and types of a table's."""
     names = ", ".join(f'"{column.name}"' for column in schema.columns)
     casts = ", ".join(f'CAST("{c.name}" AS {c.type}) AS "{c.name}"' for c in schema.columns)
-    return [f"{made} AS SELECT {casts} FROM ({query}) AS given ({names})"]
+    return f"SELECT {casts} FROM ({query}) AS given ({names})"
 
 
 def _clone(statement: df.Clone) -> list[str]:
@@ -190,11 +238,16 @@ def _insert(
     if not (tree.args.get("overwrite") or condition):
         return [f'INSERT INTO "{schema.name}" {columns} {query}']
     check, where = [], "TRUE"
+    using = statement.using if isinstance(statement, st.Insert) else ()
     dynamic = isinstance(statement, st.Insert) and statement.dynamic
     if dynamic and schema.partitioned_by:
         same = (
             f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
         )
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif using:
+        names_ = [schema.columns[index].name for index in using]
+        same = (f'g."{name}" = "{schema.name}"."{name}"' for name in names_)
         where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
     elif condition or fixed:
         same = (f'"{name}" = {value}' for name, value in fixed.items())
@@ -246,10 +299,15 @@ def _merge(statement: st.Merge, tree: exp.Merge) -> list[str]:
 def _defaults(schema: Schema, table: str) -> list[str]:
     """That a table takes the values of identity columns from the sequences."""
     return [
-        f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'"{schema.name}.{column.name}"\')'
+        _default(table, schema.name, column)
         for column in schema.columns
         if column.identity is not None
     ]
+
+
+def _default(table: str, source: str, column: Column) -> str:
+    sequence = f'"{source}.{column.name}"'
+    return f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'{sequence}\')'
 
 
 def _columns(schema: Schema) -> str:
@@ -261,4 +319,37 @@ def _column(column: Column) -> str:
 
 
 def _sql(tree: exp.Expr) -> str:
-    return tree.sql(dialect="duckdb", identify=True)  # a column may be called desc or end
+    computed = tree.transform(_computed)
+    return computed.sql(dialect="duckdb", identify=True)  # a column may be called desc or end
+
+
+def _computed(node: exp.Expr) -> exp.Expr:
+    """Arithmetic as functions."""
+    if type(node) in FUNCTIONS:
+        return exp.Anonymous(this=FUNCTIONS[type(node)], expressions=[node.this, node.expression])
+    if isinstance(node, exp.Neg) and not isinstance(node.this, exp.Literal):
+        return exp.Anonymous(this="subtract", expressions=[exp.Literal.number(0), node.this])
+    return node
+
+
+def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
+    """Of conditions with arithmetic, what they say of partitions first: of other partitions no row is read."""
+    for where in tree.find_all(exp.Where):
+        of = where.parent
+        assert of is not None
+        source = of.args["from_"] if isinstance(of, exp.Select) and of.args.get("from_") else of
+        name = source.this.name.lower() if isinstance(source.this, exp.Table) else ""
+        parts = {
+            p.lower() for n, s in schemas.items() if n.lower() == name for p in s.partitioned_by
+        }
+        if not isinstance(where.this, exp.And) or not where.this.find(*FUNCTIONS, exp.Neg):
+            continue
+        early: list[exp.Expr] = []
+        late: list[exp.Expr] = []
+        for part in where.this.flatten():
+            names = {column.name.lower() for column in part.find_all(exp.Column)}
+            (early if names <= parts and not part.find(exp.Select) else late).append(part)
+        if early and late:
+            then = exp.Case(default=exp.false()).when(exp.and_(*early), exp.and_(*late))
+            where.set("this", then)
+    return tree

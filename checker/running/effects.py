@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.cloning import cloned
+from isolitmus.checker.running.converting import converted
 from isolitmus.checker.running.creating import created
 from isolitmus.checker.running.definitions import current, define, rebased, reread, restore
 from isolitmus.checker.running.growing import grown
@@ -19,19 +20,21 @@ from isolitmus.checker.running.merging import merge
 from isolitmus.checker.running.raw import raw_effect
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.replacing import replaced
-from isolitmus.checker.running.skipping import command_filters, in_partitions
+from isolitmus.checker.running.skipping import Filters, command_filters, in_partitions, like_some
 from isolitmus.checker.running.snapshot import INSIDE, Outside, Snapshot, assigned
 from isolitmus.checker.running.streaming import micro_batch
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
+from isolitmus.model.condition import UndeterminedError, holds
+from isolitmus.model.definition import Clone, Convert, Create, Definition, Late, Replace, Restore
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.execution import Effect, RowWrite
-from isolitmus.model.footprint import Footprint
+from isolitmus.model.execution import Effect, RowWrite, births
+from isolitmus.model.footprint import Footprint, Marks
 from isolitmus.model.header import CLUSTERING
 from isolitmus.model.raw import Raw
 from isolitmus.model.table import File, TableRow
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.confs import VACUUM_LOGGING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +76,8 @@ def effect(
             return replaced(snapshot, schemas, statement)
         if isinstance(statement, Create | Replace):
             return created(snapshot, schemas, statement)
+        if isinstance(statement, Convert):
+            return converted(snapshot, schemas, statement)
         if isinstance(statement, Clone):
             return cloned(snapshot, schemas, statement)
         if isinstance(statement, st.Insert) and statement.grows is not None:
@@ -82,6 +87,8 @@ def effect(
         return rebased(snapshot, _effect(snapshot, reread(statement, altered)))
     except ex.EvaluationError as error:
         return Effect(error=error)
+    except UndeterminedError as error:
+        raise LitmusError(f"'{statement.sql}': {error}") from None
 
 
 def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
@@ -100,11 +107,13 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
             return _truncate(snapshot, statement)
         case st.Optimize():
             return _optimize(snapshot, statement)
+        case st.Vacuum():
+            return _vacuum(snapshot, statement)
         case Raw():
             return raw_effect(snapshot, statement)
         case Definition():
             return define(snapshot, statement)
-        case Late() | Restore() | Replace() | Create() | Clone():
+        case Late() | Restore() | Replace() | Create() | Clone() | Convert():
             raise AssertionError(f"'{statement.sql}' is dealt with before")
 
 
@@ -125,17 +134,20 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         result = snapshot.query(statement.query, statement.target)
     branches = snapshot.inserted(schema, generated(snapshot, statement, result.branches))
     new = [row for branch in branches for row in branch]
-    writes = tuple(RowWrite(schema.name, row.id, None, row.values) for row in new)
+    writes = births(schema.name, new)
     scans, reads, adds = result.scans, result.reads, snapshot.written(schema, branches)
     removes: tuple[File, ...] = ()
     scanned = result.scanned
     if statement.overwrite:
         dynamic = statement.dynamic and bool(schema.partition_indexes)
-        where = (
-            in_partitions(schema, (file.partition for file in adds)) if dynamic else statement.where
-        )
-        gone = removal(snapshot, schema, where)
-        if not dynamic and not all(gone.read.matches(row.values) for row in new):
+        where, filters = statement.where, None
+        if dynamic:
+            where = in_partitions(schema, (file.partition for file in adds))
+        if statement.using:
+            where = like_some(schema, statement.using, (row.values for row in new))
+            filters = Filters((), (where,))
+        gone = removal(snapshot, schema, where, filters=filters)
+        if statement.where is not None and not all(holds(where, (row.values,)) for row in new):
             raise ex.EvaluationError("DeltaInvariantViolationException", f"not {where}")
         reads, writes = (gone.read, *reads), (*gone.writes, *writes)
         adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))
@@ -148,6 +160,9 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         footprint = replace(footprint, predicates=(gone.filters.partition, *footprint.predicates))
     if not statement.data_change:
         footprint = replace(footprint, data_change=False)
+    if statement.using and schema.partition_indexes:
+        partitions = set(statement.using) <= set(schema.partition_indexes)
+        footprint = replace(footprint, marks=Marks(unbound=partitions))
     done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
     if statement.stream:
         return micro_batch(statement, done, footprint)
@@ -229,3 +244,16 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
     )
     operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
     return Effect((), (), adds, footprint.removes, footprint, operation)
+
+
+def _vacuum(snapshot: Snapshot, statement: st.Vacuum) -> Effect:
+    """Two empty commits, recorded all the same, unless the log is not to have them
+    (VacuumCommand.scala, logVacuumStart and logVacuumEnd).
+    """
+    schema = snapshot.schemas[statement.target]
+    snapshot.files(schema.name)  # the table is there
+    footprint = Footprint(schema, data_change=False, changes_data=False)
+    if snapshot.outside.confs.get(VACUUM_LOGGING, "").lower() == "false":
+        return Effect(footprint=footprint, operation="VACUUM")
+    footprint = replace(footprint, marks=Marks(always=True))
+    return Effect(footprint=footprint, operation="VACUUM START", closing="VACUUM END")

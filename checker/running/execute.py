@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, judge, labels
+from isolitmus.checker.running.asking import ASKED, asked
 from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.conflicts import error_class, undone
+from isolitmus.checker.running.conflicts import error_class, unbound, undone
 from isolitmus.checker.running.effects import effect
 from isolitmus.checker.running.frames import frame
 from isolitmus.checker.running.raw import file_of
@@ -118,14 +119,19 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
 
 def _refuse_unanswerable(protocol: Spec) -> None:
     """SpecError for a protocol whose checks use names that the frame of a commit does not have."""
-    asked = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
-    asked += [label.expr for label in protocol.labels]
-    known = frame([], reasons=False).names()
-    lacking = sorted(names_in(asked, protocol.definitions).difference(known))
+    known = {*frame([], reasons=False).names(), *ASKED}
+    lacking = sorted(_named(protocol).difference(known))
     if lacking:
         raise SpecError(
             f"{protocol.name} needs {', '.join(lacking)}, which the check of a commit does not have"
         )
+
+
+def _named(protocol: Spec) -> frozenset[str]:
+    """The base names that a protocol's checks use."""
+    exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
+    exprs += [label.expr for label in protocol.labels]
+    return frozenset(names_in(exprs, protocol.definitions))
 
 
 @dataclass(slots=True)
@@ -136,9 +142,11 @@ class _Work:
     states: list[Database]
     started: dict[str, Event]
     clock: Clock
+    asks: bool
 
     def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
         self.litmus, self.protocol = litmus, protocol
+        self.asks = protocol is not None and not _named(protocol).isdisjoint(ASKED)
         self.events, self.started = [], {}
         try:
             inits = stages(litmus.tables, litmus.init)
@@ -160,7 +168,13 @@ class _Work:
         version = len(self.states) - 1
         done = self.clock.effect(name, self.states, version)
         session = self.litmus.client(name).session
-        self.started[name] = Event(name, done, version, session=session)
+        event = Event(name, done, version, session=session)
+        if self.asks and done.footprint is not None:
+            schema = done.footprint.schema
+            table = self.states[version].get(schema.name, TableState())
+            wants = asked(self.litmus.transactions[name], schema, table.files)
+            event = replace(event, asked=wants)
+        self.started[name] = event
 
     def commit(self, name: str) -> None:
         event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
@@ -172,7 +186,7 @@ class _Work:
         if not event.aborted:
             self.clock.ended(name)
         if event.version is not None:
-            self.states.append(after(self.states[-1], event))
+            self.states += [after(self.states[-1], event)] * len(event.commits)
 
     def compacts_still(self, event: Event) -> bool:
         """Whether a compaction tries again after a conflict: while all its files are there as they
@@ -208,7 +222,7 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
     if NO_OP in shown:
         return replace(event, labels=shown)
     footprint = event.effect.footprint
-    if footprint.marks.once and any(_unseen(e, event) for e in others):
+    if footprint.marks.once and any(map(event.missed, others)):
         late = EvaluationError("DeltaIllegalStateException", "another commit was first")
         return replace(event, effect=replace(event.effect, error=late), labels=shown)
     conflict = first_conflict(attempt, protocol, self)
@@ -216,20 +230,16 @@ def committed(event: Event, before: Sequence[Event], version: int, protocol: Spe
         winner, exception = conflict
         wrote = others[winner].effect.footprint
         assert wrote is not None
+        failure = None
         if undone(wrote, footprint):
-            again = EvaluationError("DeltaTableFeatureException", "the feature is in use again")
-            return replace(event, effect=replace(event.effect, error=again), labels=shown)
+            failure = EvaluationError("DeltaTableFeatureException", "the feature is in use again")
+        if unbound(exception, footprint):
+            failure = EvaluationError("SparkException", "a subquery is not bound in the check")
+        if failure is not None:
+            return replace(event, effect=replace(event.effect, error=failure), labels=shown)
         said = error_class(exception, wrote, footprint)
         return replace(event, conflict=exception, error_class=said, labels=shown)
     return replace(wanted, labels=shown)
-
-
-def _unseen(winner: Event, loser: Event) -> bool:
-    """Whether a commit to the same table came after the version that the loser read."""
-    wrote, read = winner.effect.footprint, loser.effect.footprint
-    if wrote is None or read is None or wrote.schema.name != read.schema.name:
-        return False
-    return winner.version is not None and winner.version > loser.read_version
 
 
 def after(database: Database, event: Event) -> Database:
@@ -239,7 +249,9 @@ def after(database: Database, event: Event) -> Database:
         return database
     name, marks = done.footprint.schema.name, done.footprint.marks
     before = database.get(name, TableState())
-    if marks is PLAIN or done.writes:
+    if event.asked is not None:  # the log decides, whatever became of what was read
+        state = before.replay(done.removes, done.adds)
+    elif marks is PLAIN or done.writes:
         state = replayed(before, done)
     else:  # a raw transaction's files have no rows that could be carried over
         state = before.replay(done.removes, done.adds)
@@ -279,7 +291,11 @@ def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
         0,
         {name: transactions[name] for name in litmus.transactions},
         tuple(
-            {n: state.rows() for n, state in database.items() if n not in litmus.opaque}
+            {
+                n: database[n].rows()
+                for n in litmus.tables
+                if n in database and n not in litmus.opaque
+            }
             for database in execution.states
         ),
     )
@@ -303,9 +319,9 @@ def _transaction(event: Event) -> TransactionRun:
     return TransactionRun(
         "committed",
         read_version=event.read_version,
-        version=event.version,
-        commits=(event.version,),
+        version=event.commits[-1],
+        commits=event.commits,
         blind=done.footprint.claims_blind,
         isolation_level=level,
-        operation=done.operation,
+        operation=done.closing or done.operation,
     )

@@ -11,6 +11,7 @@ import itertools
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.asking import with_asked
 from isolitmus.checker.running.chains import chains
 from isolitmus.checker.running.definitions import with_definitions
 from isolitmus.checker.running.row_reads import with_row_reads
@@ -80,6 +81,8 @@ def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False)
     builder.clashes()
     builder.dependencies()
     seen = builder.frame()
+    if any(event.asked is not None for event in events):
+        seen = with_asked(events, seen)
     return with_row_reads(events, seen, reasons=reasons) if reads else seen
 
 
@@ -134,7 +137,7 @@ class _Builder:
                     continue
                 versions = f"version {earlier.version}, {later.name} version {later.version}"
                 self.add("log", i, j, f"in the log {earlier.name} is {versions}")
-                if earlier.version > later.read_version and _one_table(earlier, later):
+                if later.missed(earlier):
                     self.add(
                         "unseen",
                         i,
@@ -313,12 +316,6 @@ class _Builder:
                     f" {saw} row {_show(row)}, which {writer.name} {did}"
                 )
                 self.add("rw", j, version.writer, why)
-
-
-def _one_table(first: Event, second: Event) -> bool:
-    """Whether two transactions commit to one log: a commit is checked against no other."""
-    a, b = first.effect.footprint, second.effect.footprint
-    return a is not None and b is not None and a.schema.name == b.schema.name
 
 
 def _show(row: Row | None) -> str:

@@ -12,19 +12,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.execution import RowWrite
+from isolitmus.model import expression as ex
+from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.footprint import Footprint, Marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.running.snapshot import Snapshot
     from isolitmus.model import statement as st
-    from isolitmus.model.execution import Effect
     from isolitmus.model.header import Metadata
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import Identity, Schema
     from isolitmus.model.values import Row
 
-__all__ = ["generated", "marked", "marks"]
+__all__ = ["generated", "marked", "marks", "synced"]
 
 
 def generated(
@@ -69,6 +70,56 @@ def marked(snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect) ->
     footprint = replace(footprint, marks=told)
     writes = (*done.writes, write) if rows else done.writes
     return replace(done, writes=writes, footprint=footprint)
+
+
+def synced(snapshot: Snapshot, schema: Schema, name: str, operation: str) -> Effect:
+    """The effect of SYNC IDENTITY: the mark becomes the last value of the column, in the direction of its
+    steps, or what its steps come to next; not where that is before the start, and never less than it was.
+    It is written as it comes out, be it the same, and counts as read: all files, the whole table
+    (alterDeltaTableCommands.scala 817-830; IdentityColumn.scala 206-275 and 405-440).
+    """
+    index = schema.index(name)
+    metadata = snapshot.header(schema.name).metadata
+    assert index is not None
+    identity = schema.columns[index].identity
+    assert identity is not None
+    read = snapshot.select(schema.name, None)
+    steps = [
+        _steps(identity, value)
+        for row in read.matched
+        if isinstance(value := row.values[index], int)
+    ]
+    key = schema.columns[index].name.lower()
+    last = metadata.reached.get(key, identity.start - identity.step)
+    wanted = identity.start + max(steps, default=-1) * identity.step
+    after = metadata
+    if max(steps, default=-1) > _steps(identity, last):
+        after = replace(metadata, reached={**metadata.reached, key: ex.fit(wanted, "BIGINT")})
+    footprint = Footprint(
+        schema,
+        predicates=((),),
+        files=frozenset(file.path for file in snapshot.files(schema.name)),
+        data_change=False,
+        changes_data=False,
+        whole_table=True,
+        marks=Marks(after, identity=True),
+    )
+    writes: tuple[RowWrite, ...] = ()
+    if after is not metadata:
+        item = marks(schema.name)
+        writes = (RowWrite(item, item, described(schema, metadata), described(schema, after)),)
+    return Effect((read,), writes, footprint=footprint, operation=operation)
+
+
+def _steps(identity: Identity, value: int) -> int:
+    """How many steps after the start a value is, or the next one that the steps come to; below 0 before it.
+
+    >>> from isolitmus.model.schema import Identity
+    >>> [_steps(Identity(True, 10, 5), value) for value in (4, 9, 10, 11, 15)]
+    [-1, -1, 0, 1, 1]
+    """
+    before = (value - identity.start) * identity.step < 0
+    return -1 if before else -((identity.start - value) // identity.step)
 
 
 def marks(table: str) -> str:

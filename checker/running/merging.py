@@ -10,13 +10,14 @@ from isolitmus.checker.running.removing import marked
 from isolitmus.checker.running.skipping import Filters, merge_filters
 from isolitmus.checker.running.snapshot import DELTA_CAST, assigned
 from isolitmus.model import expression as ex
-from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.condition import holds, may_hold
+from isolitmus.model.execution import Effect, RowRead, RowWrite, births
 from isolitmus.model.table import TableRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.running.snapshot import Snapshot
+    from isolitmus.checker.running.snapshot import Snapshot, Test
     from isolitmus.model import statement as st
     from isolitmus.model.schema import Schema
     from isolitmus.model.table import File
@@ -41,21 +42,20 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
 
     @cache
     def pairs(target: Row) -> list[Row]:
-        return [s for s in sources if _true(statement.on, (target, s))]
+        return [s for s in sources if holds(statement.on, (target, s))]
 
     @cache
     def concerned(target: Row) -> bool:
-        paired = pairs(target)
-        if not paired:
-            return any(_true(c.condition, (target,)) for c in statement.by_source)
-        clauses = statement.matched
-        return bool(statement.not_matched) or any(
-            _true(c.condition, (target, s)) for c in clauses for s in paired
-        )
+        return _concerned(statement, target, pairs(target), holds)
+
+    @cache
+    def others(target: Row) -> bool:
+        paired = [s for s in sources if may_hold(statement.on, (target, s))]
+        return _concerned(statement, target, paired, may_hold)
 
     words = f"{schema.name} ON {statement.on}"
     words += " OR BY NO SOURCE" if statement.by_source else ""
-    read = RowRead(schema.name, words, concerned, snapshot.matching(schema.name, concerned))
+    read = RowRead(schema.name, words, others, snapshot.matching(schema.name, concerned))
     filters = target_filters(schema, statement)
     live = snapshot.files(schema.name)
     touched: tuple[File, ...] = ()
@@ -81,13 +81,13 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
         again = marked(removes, gone)
     targets = [row.values for file in live for row in file.rows]
     new = (
-        [s for s in branch if not any(_true(statement.on, (t, s)) for t in targets)]
+        [s for s in branch if not any(holds(statement.on, (t, s)) for t in targets)]
         for branch in source.branches
     )
     fresh = ([v for s in rows if (v := _not_matched(statement, s)) is not None] for rows in new)
     inserts = snapshot.inserted(schema, fresh, DELTA_CAST)
     inserted = [row for branch in inserts for row in branch]
-    writes += [RowWrite(schema.name, row.id, None, row.values) for row in inserted]
+    writes += births(schema.name, inserted)
     # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning
     # before the write: else each branch of its UNION ALL writes files of its own
     together = bool(touched) or bool(schema.partition_indexes)
@@ -100,6 +100,15 @@ def merge(snapshot: Snapshot, statement: st.Merge) -> Effect:
     looked = [planned.lookup(s) for s in ex.subqueries(*stored) if writes]
     reads = (read, *source.reads, *looked)
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
+
+
+def _concerned(statement: st.Merge, target: Row, paired: list[Row], test: Test) -> bool:
+    """Whether a row of the target, with these of the source, is one that the statement is about."""
+    if not paired:
+        return any(test(c.condition, (target,)) for c in statement.by_source)
+    return bool(statement.not_matched) or any(
+        test(c.condition, (target, s)) for c in statement.matched for s in paired
+    )
 
 
 def target_filters(schema: Schema, statement: st.Merge) -> Filters:
@@ -154,7 +163,7 @@ def _changed(
     pairs: list[tuple[Row, ...]] = [(row.values, source) for source in sources]
     for rows in pairs or [(row.values,)]:
         for clause in clauses:
-            if not _true(clause.condition, rows):
+            if not holds(clause.condition, rows):
                 continue
             if clause.action == "delete":
                 return None
@@ -166,10 +175,6 @@ def _changed(
 def _not_matched(statement: st.Merge, source: Row) -> Row | None:
     """The row that the first clause inserts for a source row; None if no clause holds."""
     for clause in statement.not_matched:
-        if _true(clause.condition, ((), source)):
+        if holds(clause.condition, ((), source)):
             return tuple(ex.evaluate(value, ((), source)) for value in clause.values)
     return None
-
-
-def _true(condition: ex.Expr | None, rows: tuple[Row, ...]) -> bool:
-    return condition is None or ex.evaluate(condition, rows) is True

@@ -10,6 +10,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import raw as rw
 from isolitmus.model.execution import Effect
 from isolitmus.model.footprint import Footprint, Marks
+from isolitmus.model.header import needed
 from isolitmus.model.table import File, Stats
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
         features = header.features | statement.protocol.features
     metadata = statement.metadata or (rw.MetadataChange() if statement.large else None)
     written = None if metadata is None else _changed(header.metadata, metadata)
+    lacking = (
+        frozenset[str]() if written is None else needed(written.configuration) - header.features
+    )
+    if lacking and features is not None:
+        raise ex.EvaluationError("AssertionError", "the metadata writes a protocol, too")
+    if lacking:  # updateMetadataInternal
+        features = header.features | lacking
     marks = Marks(
         metadata=written,
         default_level=not (written or header.metadata).levelled,

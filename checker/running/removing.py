@@ -41,14 +41,18 @@ class Removal(NamedTuple):
 
 
 def removal(
-    snapshot: Snapshot, schema: Schema, where: ex.Expr | None, verb: str = "delete"
+    snapshot: Snapshot,
+    schema: Schema,
+    where: ex.Expr | None,
+    verb: str = "delete",
+    filters: Filters | None = None,
 ) -> Removal:
     """Partition predicates alone remove whole files; else files with matching rows lose them, by
     rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is the
-    command that does so.
+    command that does so; ``filters`` are what the condition comes to, unless it is as in a DELETE.
     """
     read = snapshot.select(schema.name, where)
-    filters = command_filters(schema, where)
+    filters = command_filters(schema, where) if filters is None else filters
     candidates = filters.files(schema, snapshot.files(schema.name), skipping=snapshot.skipping)
     if not filters.data:
         return Removal(read, filters, candidates, (), ())

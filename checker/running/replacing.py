@@ -9,13 +9,14 @@ updateMetadataForNewTableInReplace).
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.creating import operation
 from isolitmus.checker.running.definitions import redefined
 from isolitmus.checker.running.removing import removal
 from isolitmus.checker.running.snapshot import NOTHING
-from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.execution import Effect, births
 from isolitmus.model.footprint import Marks
 from isolitmus.model.header import Header
 
@@ -53,7 +54,7 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     )
     writes = (
         *gone.writes,
-        *(RowWrite(schema.name, row.id, None, row.values) for rows in branches for row in rows),
+        *births(schema.name, chain(*branches)),
         *redefined(schema.name, header.metadata, metadata),
     )
     reads = (gone.read, *result.reads)

@@ -86,10 +86,12 @@ class Serial:
     unexplained: tuple[int, ...]
 
 
-def writers(run: Run) -> tuple[str, ...]:
-    """The transactions that recorded a version, in the order of the log."""
-    recorded = [(t.version, name) for name, t in run.transactions.items() if t.version is not None]
-    return tuple(name for _, name in sorted(recorded))
+def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
+    """The transactions that recorded a version, the ``last`` one or an earlier (None: any), in the order
+    of the log.
+    """
+    recorded = [(min(t.commits), name) for name, t in run.transactions.items() if t.commits]
+    return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
 
 
 def explain_serially(litmus: Litmus, run: Run) -> Serial:
@@ -118,8 +120,9 @@ def _explain(executor: Executor, run: Run) -> Serial:
     names = writers(run)
     versions = run.versions
     orders = _orders(executor, names, versions[-1])
+    so_far = [writers(run, k) for k in range(len(versions))]
     return Serial(
-        tuple(" ".join(order) for order in orders), unexplained(executor, names, versions)
+        tuple(" ".join(order) for order in orders), unexplained(executor, so_far, versions)
     )
 
 
@@ -140,11 +143,11 @@ def gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) 
 
 
 def unexplained(
-    executor: Executor, names: Sequence[str], versions: Sequence[Mapping[str, Rows]]
+    executor: Executor, so_far: Sequence[tuple[str, ...]], versions: Sequence[Mapping[str, Rows]]
 ) -> tuple[int, ...]:
-    """The versions whose tables no serial order of the writers so far gives."""
+    """The versions whose tables no serial order of the writers so far, a tuple for each, gives."""
     return tuple(
         k
-        for k, seen in enumerate(versions)
-        if not any(gives(executor, order, seen) for order in permutations(names[:k]))
+        for k, (names, seen) in enumerate(zip(so_far, versions, strict=True))
+        if not any(gives(executor, order, seen) for order in permutations(names))
     )

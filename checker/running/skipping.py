@@ -14,6 +14,7 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
+from isolitmus.model.condition import holds
 from isolitmus.model.normal import columns, normal
 
 if TYPE_CHECKING:
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
     from isolitmus.model.table import File
     from isolitmus.model.values import Row, Value
 
-__all__ = ["Filters", "command_filters", "in_partitions", "merge_filters", "query_filters"]
+__all__ = [
+    "Filters",
+    "command_filters",
+    "in_partitions",
+    "like_some",
+    "merge_filters",
+    "query_filters",
+    "target_filters_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,12 @@ class Filters:
         neither of which looks at a filter with a subquery: what the transaction read.
         """
         pruning = [p for p in self.partition if not ex.subqueries(p)]
+        condition = reduce(ex.And, pruning) if pruning else None
         given = tuple(files)
         kept = {
             partition
             for partition in {f.partition for f in given}
-            if all(ex.evaluate(p, (schema.spread(partition),)) is True for p in pruning)
+            if holds(condition, (schema.spread(partition),))
         }
         return tuple(
             f
@@ -92,6 +102,12 @@ def merge_filters(schema: Schema, on: ex.Expr, matched_only: tuple[ex.Expr | Non
     return _split(schema, parts)
 
 
+def target_filters_of(schema: Schema, on: ex.Expr) -> Filters | None:
+    """The conjuncts of a MERGE's ON that name the target alone; None if there are none."""
+    parts = _target_only(on)
+    return _split(schema, parts) if parts else None
+
+
 def in_partitions(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
     """That a row is in one of some partitions; NULL equals NULL."""
 
@@ -106,6 +122,19 @@ def in_partitions(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
         for partition in dict.fromkeys(partitions)
     ]
     return reduce(ex.Or, each) if each else ex.Const(False, "BOOLEAN")
+
+
+def like_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.Expr:
+    """That a row equals one of these in some columns; NULL equals nothing. EXISTS, as Delta writes it."""
+    indexes = tuple(using)
+    named = [(i, schema.columns[i].name, schema.columns[i].type) for i in indexes]
+    same: list[ex.Expr] = [
+        ex.Compare("=", ex.ColumnRef(0, i, name, type_), ex.ColumnRef(1, k, name, type_))
+        for k, (i, name, type_) in enumerate(named)
+    ]
+    keys = tuple(dict.fromkeys(tuple(row[i] for i in indexes) for row in rows))
+    one = ex.Const(1, "INT")
+    return ex.Subquery("exists", "given", one, reduce(ex.And, same), side=1, rows=keys)
 
 
 @lru_cache(maxsize=10_000)

@@ -6,6 +6,7 @@ which rows share a file decides which commits conflict (TransactionalWrite.scala
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import count
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.running.skipping import query_filters
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.condition import fallible, holds, may_hold
 from isolitmus.model.execution import RowRead
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.header import Header
@@ -23,7 +25,7 @@ from isolitmus.model.values import sort_rows
 from isolitmus.specs.confs import SKIPPING, vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.running.skipping import Filters
     from isolitmus.model.execution import Database
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DELTA_CAST", "INSIDE", "NOTHING", "Outside", "Result", "Snapshot", "assigned"]
 
+Test = Callable[..., bool]
+"""``holds`` or ``may_hold`` of model.condition."""
 DELTA_CAST = "DeltaArithmeticException"
 """What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
 SPARK_CAST = "SparkArithmeticException"
@@ -160,27 +164,29 @@ class Snapshot:
         """The predicate read of a subquery, for these rows of the query around it."""
         outers = around if subquery.correlated else [()]
 
-        @cache
-        def matches(row: Row) -> bool:
-            where = subquery.where
-            return where is None or any(
-                ex.evaluate(where, (*_padded(outer, subquery.side), row)) is True
-                for outer in outers
-            )
+        def asked(test: Test) -> Callable[[Row], bool]:
+            padded = [_padded(outer, subquery.side) for outer in outers]
+            return lambda row: any(test(subquery.where, (*outer, row)) for outer in padded)
 
-        table = subquery.table
-        words = f"{table} WHERE {subquery.where}" if subquery.where is not None else table
-        return RowRead(table, words, matches, self.matching(table, matches), self.version)
+        return self._looked(subquery.table, subquery.where, asked)
 
     def select(self, table: str, where: ex.Expr | None) -> RowRead:
         """The predicate read of a WHERE."""
+        first = self.schemas[table].partition_indexes
 
-        @cache
-        def matches(row: Row) -> bool:
-            return where is None or ex.evaluate(where, (row,)) is True
+        def asked(test: Test) -> Callable[[Row], bool]:
+            return lambda row: test(where, (row,), first)
 
+        return self._looked(table, where, asked)
+
+    def _looked(
+        self, table: str, where: ex.Expr | None, asked: Callable[[Test], Callable[[Row], bool]]
+    ) -> RowRead:
+        """A predicate read, by a test of rows that were read and one of others."""
+        matches = cache(asked(may_hold))
+        read = cache(asked(holds)) if where is not None and fallible(where) else matches
         words = f"{table} WHERE {where}" if where is not None else table
-        return RowRead(table, words, matches, self.matching(table, matches), self.version)
+        return RowRead(table, words, matches, self.matching(table, read), self.version)
 
     def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
         """The live row versions that match."""
@@ -267,10 +273,10 @@ def _rows(
 ) -> tuple[Row, ...]:
     """The rows that a branch gives, of those that its scan left."""
     if isinstance(branch, st.Values):
-        if where is not None and ex.evaluate(where, ()) is not True:
+        if not holds(where, ()):
             return ()
         return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in items)
-    left = [(row,) for row in around if where is None or ex.evaluate(where, (row,)) is True]
+    left = [(row,) for row in around if holds(where, (row,))]
     if branch.grouped and not branch.keys:
         return (tuple(ex.evaluate(item, (), left) for item in items[0]),)
     if branch.grouped:

@@ -19,7 +19,15 @@ from isolitmus.checker.running.skipping import (
 )
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
-from isolitmus.model.definition import Clone, Create, Definition, Late, Replace, Restore
+from isolitmus.model.definition import (
+    Clone,
+    Convert,
+    Create,
+    Definition,
+    Late,
+    Replace,
+    Restore,
+)
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.normal import columns
 from isolitmus.model.raw import Raw
@@ -180,7 +188,9 @@ class _Outliner:
 
     def outline(self, statement: Statement) -> Outline:
         match statement:
-            case Raw() | Definition() | Restore() | Replace() | Create() | Clone() | Late():
+            case Raw() | Definition() | Restore() | Replace() | Create() | Clone() | Convert():
+                raise Unfit("a statement is about more than rows")
+            case Late() | st.Vacuum():
                 raise Unfit("a statement is about more than rows")
             case st.Read(query=query):
                 return self.reader(query)

@@ -38,12 +38,14 @@ KINDS = {
     "Merge": "merge",
     "Optimize": "optimize",
     "Truncate": "truncate",
+    "Vacuum": "vacuum",
     "Read": "reader",
     "Definition": "alter",
     "Restore": "restore",
     "Replace": "replace",
     "Create": "create",
     "Clone": "clone",
+    "Convert": "convert",
     "Late": "late",
     "Raw": "raw",
 }
@@ -70,8 +72,9 @@ class Candidate:
     def unexplained(self) -> bool:
         """Whether at some version no serial order of the writers so far gives the tables."""
         names = tuple(event.name for event in self.events[: self.writers])
+        so_far = [names[:k] for k in range(len(self.states))]
         versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
-        return bool(unexplained(ModelExecutor(self.plain()), names, versions))
+        return bool(unexplained(ModelExecutor(self.plain()), so_far, versions))
 
     def plain(self) -> Litmus:
         """The candidate's transactions as they are called in its events, without a schedule."""

@@ -43,6 +43,8 @@ VERBS = {
     "adds-meets-reads": "adds to what is read by",
     "removes-meets-reads": "removes a file read by",
     "removes-meets-removes": "removes a file removed by",
+    "adds-could-match": "adds what could match the condition of",
+    "removes-could-match": "removes what could match the condition of",
 }
 """How an edge reads aloud: its source, the verb, its target."""
 

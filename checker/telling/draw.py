@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from isolitmus.model.values import show_row
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -34,7 +36,9 @@ def run_lines(litmus: Litmus) -> list[str]:
     for schema in litmus.tables.values():
         columns = ", ".join(schema.partitioned_by)
         line = f"{schema.name}({schema.ddl()}){columns and f', partitioned by {columns}'}"
-        lines.append(line if schema.exists else f"{line}, not there at the start")
+        rows = f", Parquet at the start: {' '.join(map(show_row, schema.parquet))}"
+        gone = rows if schema.parquet else ", not there at the start"
+        lines.append(line if schema.exists else f"{line}{gone}")
     lines += [f"  {statement.sql}" for statement in litmus.init]
     width = max(map(len, litmus.transactions))
     named = (f"{name:<{width}}  {s.sql}" for name, s in litmus.transactions.items())
@@ -69,7 +73,10 @@ def fate(run: Run, name: str) -> str:
     read = f"reads version {done.read_version}"
     if done.outcome != "committed":
         return f"{read}, {done.outcome}"
-    return read if done.version is None else f"{read}, becomes version {done.version}"
+    if not done.commits:
+        return read
+    versions = " and ".join(map(str, done.commits))
+    return f"{read}, becomes version{'s' if len(done.commits) > 1 else ''} {versions}"
 
 
 def dependencies(frame: Frame) -> list[Edge]:

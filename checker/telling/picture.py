@@ -85,16 +85,16 @@ def timeline_svg(schedule: Schedule, run: Run | None = None) -> str:
     names = list(dict.fromkeys(step.transaction for step in steps))
     below: list[str] = []
     above: list[str] = []
-    commits: dict[int, tuple[float, float]] = {}
+    commits: dict[tuple[int, ...], tuple[float, float]] = {}
     y = 2.0
     for name in names:
         at = [FIRST + gap * k for k, step in enumerate(steps) if step.transaction == name]
         start, end = (at[0] - half, at[0] + half) if len(at) == 1 else (at[0], at[-1])
         words, y = _heading(name, "" if run is None else fate(run, name), y)
         above += [*words, *_bar(start, end, y, _mark(run, name))]
-        version = None if run is None else run.transactions[name].version
-        if version is not None:
-            commits[version] = (end, y)
+        versions = () if run is None else run.transactions[name].commits
+        if versions:
+            commits[versions] = (end, y)
         y += LINE
     if run is not None:
         below, axis = _versions(commits, y + LINE)
@@ -143,7 +143,9 @@ def _bar(start: float, end: float, y: float, mark: str) -> list[str]:
     return parts
 
 
-def _versions(commits: dict[int, tuple[float, float]], y: float) -> tuple[list[str], list[str]]:
+def _versions(
+    commits: dict[tuple[int, ...], tuple[float, float]], y: float
+) -> tuple[list[str], list[str]]:
     """The lines from the commits down to the axis, and the axis itself."""
     drops = [
         f'<path class="drop" d="M{number(x)} {number(top)}V{number(y)}"/>'
@@ -154,10 +156,10 @@ def _versions(commits: dict[int, tuple[float, float]], y: float) -> tuple[list[s
         f'<path class="axis" d="M4 {number(y)}H{end}m-6 -4l6 4l-6 4"/>',
         *(
             part
-            for version, x in [(0, float(ORIGIN)), *((v, x) for v, (x, _) in commits.items())]
+            for versions, x in [((0,), float(ORIGIN)), *((v, x) for v, (x, _) in commits.items())]
             for part in (
                 f'<path class="axis" d="M{number(x)} {number(y - 4)}v8"/>',
-                label(x, y + LINE, f"v{version}", "version"),
+                label(x, y + LINE, " ".join(f"v{k}" for k in versions), "version"),
             )
         ),
     ]

@@ -127,6 +127,10 @@ def explain(verdict: Verdict, spec: Spec) -> list[str]:
             return [f"{spec.title} {verdict}."]
 
 
+MOST_ORDERS = 6
+"""So many serial orders are said in one sentence."""
+
+
 def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     """The serial explanation of a run in one sentence.
 
@@ -142,9 +146,10 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
         return f"No serial order of the writers gives the table: at version {versions} none does."
     count = "One serial order" if len(orders) == 1 else f"{len(orders)} serial orders"
     verb = "gives" if len(orders) == 1 else "give"
-    shown = ", ".join(order or "(no writer)" for order in orders)
+    shown = ", ".join(order or "(no writer)" for order in orders[:MOST_ORDERS])
+    verb += " the table, among them" if len(orders) > MOST_ORDERS else " the table"
     end = f", but at version {versions} none does" if unexplained else ""
-    return f"{count} of the writers {verb} the table: {shown}{end}."
+    return f"{count} of the writers {verb}: {shown}{end}."
 
 
 def _sentence(edge: Edge, verb: str) -> str:

@@ -111,7 +111,12 @@ def test_footprints_are_sound(schema, template, predicate, rows):
     assert effect(other, database, "w", {"t": schema}).footprint.blind
 
 
-@given(litmus_tests(most=4), st.sampled_from(protocols()))
+RECORDED = [name for name in protocols() if not name.startswith("delta-rs-")]
+"""The protocols that judge what is in every frame; delta-rs' judge what a statement asks for, which is
+there only under them, and two commits of it may remove one file."""
+
+
+@given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_what_a_protocol_lets_in_its_text_admits_and_the_other_way_round(test, name):
     """Checking at each commit, winner by winner, is judging the whole frame."""
     spec = protocol(name)
@@ -123,7 +128,7 @@ def test_what_a_protocol_lets_in_its_text_admits_and_the_other_way_round(test, n
     assert admits(execution_frame(execute(test, spec)), spec)
 
 
-@given(litmus_tests(most=4), st.sampled_from(protocols()))
+@given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_only_anti_dependencies_point_backwards(test, name):
     """Lemma 1: with first committer wins, every ww and wr edge comes from what was seen."""
     frame = execution_frame(execute(test, protocol(name)))
@@ -187,7 +192,7 @@ def test_the_levels_are_a_lattice(test, name):
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(litmus_tests(most=4), st.sampled_from(protocols()))
+@given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_a_run_retraced_is_the_run(test, name):
     run = observe(test, execute(test, protocol(name)), name)
     judged = Judged(test, run)
@@ -242,7 +247,6 @@ def test_files_partition_the_rows(test):
         ("INSERT INTO t VALUES (1, 2)", "table t has 3 columns, the query gives 2"),
         ("INSERT INTO t SELECT id, part, 'a' FROM t", "''a'' is STRING and column x is INT"),
         ("UPDATE t SET id = 1, id = 2", "column 'id' is set twice"),
-        ("VACUUM t", "VACUUM is outside"),
         ("OPTIMIZE t WHERE id = 1", "OPTIMIZE takes a condition on partition columns only"),
         ("DELETE FROM t; DELETE FROM t", "one statement is wanted here, found 2"),
         (

@@ -230,7 +230,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
         ),
         ("OPTIMIZE t ZORDER BY (part)", "ZORDER BY takes columns of t that do not partition it"),
         ("OPTIMIZE t ZORDER BY", "does not parse; write OPTIMIZE table"),
-        ("REORG TABLE t", "or REORG TABLE table [WHERE partition condition] APPLY (PURGE)"),
+        ("REORG TABLE t", "REORG TABLE table [WHERE partition condition] APPLY (PURGE)"),
         (
             "REORG TABLE t WHERE id = 1 APPLY (PURGE)",
             "REORG takes a condition on partition columns only",

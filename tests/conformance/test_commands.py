@@ -59,6 +59,7 @@ def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monke
     def opened():
         yield session
 
+    session.kept.clear()  # so that the init statement is carried out
     monkeypatch.setattr(module, "open_session", opened)
     replay = engine.replay
     monkeypatch.setattr(engine, "replay", partial(replay, seconds=0))

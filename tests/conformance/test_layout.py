@@ -5,6 +5,7 @@ import pytest
 
 from isolitmus.conformance.log import latest, read_commits
 from isolitmus.conformance.tables import made
+from isolitmus.specs import litmus
 
 pytestmark = pytest.mark.spark
 
@@ -97,3 +98,19 @@ def test_forty_files_become_one(session, make):
         spread, joined = read_commits(tables.paths["t"], since=0)
     assert len(spread.adds) == len(joined.removes) == 40
     assert len(joined.adds) == 1
+
+
+def test_a_converted_table_has_the_level_that_its_parquet_table_said(session):
+    """Delta looks at the properties of the Parquet table no further; the model takes this for granted."""
+    with made(litmus("convert-twice"), "WriteSerializable", session) as tables:
+        spark = tables.client("p")
+        for sql in ("CONVERT TO DELTA p", "DELETE FROM p WHERE id = 1"):
+            spark.sql(sql).collect()
+        converted, deleted = read_commits(tables.paths["p"])
+    assert sorted(add["path"].partition("/")[0] for add in converted.adds) == [
+        "part=2020-01-01",
+        "part=2020-01-01",
+        "part=2020-01-02",
+    ]
+    assert (converted.isolation_level, converted.blind) == ("Serializable", False)
+    assert (deleted.isolation_level, len(deleted.removes)) == ("WriteSerializable", 1)

@@ -1,5 +1,7 @@
 """Litmus tests on real Delta tables: outcomes, versions, what commits say, the rows at each version."""
 
+from functools import partial
+
 import pytest
 
 from isolitmus.checker import run
@@ -7,7 +9,7 @@ from isolitmus.checker.runs import Judged, compare
 from isolitmus.conformance import replay
 from isolitmus.conformance.log import latest
 from isolitmus.conformance.tables import PROTOCOLS, made
-from isolitmus.conformance.versions import Chronicle
+from isolitmus.conformance.versions import Chronicle, rows_by_version
 from isolitmus.model.errors import LitmusError, TimeLimit, UnknownName
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TransactionRun
@@ -200,7 +202,7 @@ def test_versions_are_those_of_time_travel(session, make):
         client.sql("DELETE FROM t WHERE id = 1").collect()
         client.sql("UPDATE t SET id = 3 WHERE id = 2").collect()
         assert chronicle.update() == (1, 2, 3)
-        rows = [version["t"] for version in chronicle.rows(session)]
+        rows = [version["t"] for version in chronicle.rows(partial(rows_by_version, session))]
         assert rows[3] == ((None, 1), (3, 0))
         for version, found in enumerate(rows):
             number = chronicle.base["t"] + version

@@ -31,7 +31,7 @@ from isolitmus.specs.catalogue import levels, litmus_tests, protocols
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.scope_file import read_scope
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import read_toml
+from isolitmus.specs.toml_file import read_toml
 
 HOME = Path(package.__file__).parent
 SPECS = [path.read_text("utf-8") for path in sorted(HOME.rglob("*.cat"))]

@@ -45,6 +45,8 @@ def test_expectations_are_complete_and_consistent(name):
     test = ON_TABLES[name]
     assert {"delta-serializable", "delta-write-serializable"} <= set(test.expect)
     for who, expect in test.expect.items():
+        if who.startswith("deltalake-"):  # what a release does where it differs from the model
+            continue
         assert who in protocols()
         assert set(expect.outcome) == set(test.transactions) or not test.raw
         if test.raw:
@@ -63,7 +65,8 @@ def test_expectations_are_complete_and_consistent(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "who"), [(name, who) for name, test in ON_TABLES.items() for who in test.expect]
+    ("name", "who"),
+    [(name, who) for name, test in ON_TABLES.items() for who in test.expect if who in protocols()],
 )
 def test_the_model_meets_the_expectations(name, who):
     judged = run(ON_TABLES[name], protocol(who))

@@ -51,7 +51,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"schedule": '"a.park a.commit b"'}, "schedule step 'a.park' is none that there is; use a.before, a.park-init, a.park-prepare, a.park-commit, a.start, a.commit or a"),
         ({"schedule": '"a.start a.park-init a.commit b"'}, "schedule step 'a.park-init' comes after a.start; the order is before, park-init, park-prepare"),
         ({"schedule": '"a.park-commit a.start a.commit b"'}, "schedule step 'a.start' starts a a second time"),
-        ({"schedule": '"a.start[1] a.commit[2] b"'}, "schedule step 'a.commit[2]': every statement that isolitmus models makes one commit; use a.commit"),
+        ({"schedule": '"a.start[1] a.commit[2] b"'}, "schedule step 'a.commit[2]': a statement's commits come one right after the other; use a.commit"),
         ({"schedule": '"a.park-init[1] a.commit b"'}, "schedule step 'a.park-init[1]': only start and commit take a number"),
         ({"schedule": '"a.before a b"'}, "bad.toml:2: schedule step 'a.before': a has neither 'before' nor 'let'"),
         ({"a": '"OPTIMIZE t"', "schedule": '"a.park-init a.commit b"'}, "schedule step 'a.park-init': OPTIMIZE has its snapshot when it comes there; use a.start"),

@@ -1,0 +1,142 @@
+"""Does the engine do what the model says? One litmus test, or many that are drawn at random.
+
+What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows at every
+version, the serial orders and the levels that follow. Of random tests that differ, the smallest is
+looked for, as a litmus test that anybody can carry out again.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from isolitmus.checker.runs import Judged, compare, run
+from isolitmus.conformance.delta import replay
+from isolitmus.model.condition import UndeterminedError
+from isolitmus.specs.catalogue import protocol
+from isolitmus.specs.litmus_text import litmus_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+    from isolitmus.conformance.session import Session
+    from isolitmus.model.litmus import Litmus
+
+__all__ = ["AT_ONCE", "Explored", "Mismatch", "differences", "explore", "unlike"]
+
+AT_ONCE = 3
+"""So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
+
+
+def differences(test: Litmus, under: str, session: Session) -> tuple[str, ...]:
+    """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
+
+    Raises what ``replay`` raises, and UndeterminedError for a test of which the model says nothing.
+    """
+    predicted = run(test, protocol(under))
+    return unlike(predicted, Judged(test, replay(test, under, session)))
+
+
+def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
+    """Where two runs of one test differ, in what is seen and in what follows."""
+    found = list(compare(predicted.run, observed.run))
+    if not found and predicted.serial != observed.serial:
+        found.append(f"serial orders predicted {predicted.serial}, observed {observed.serial}")
+    if not found and predicted.levels != observed.levels:
+        found.append(f"levels predicted {predicted.levels}, observed {observed.levels}")
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A litmus test, a protocol, and where the engine differs from the model."""
+
+    test: Litmus
+    protocol: str
+    differences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [litmus_text(self.test), f"under {self.protocol}:", *self.differences]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """How many random runs were made, from which seed; of how many tests the model said nothing; and the
+    smallest mismatch that was found, None if all agree.
+    """
+
+    seed: int
+    runs: int
+    unsaid: int
+    mismatch: Mismatch | None
+
+
+def explore(
+    tests: SearchStrategy[Litmus],
+    count: int,
+    seed: int,
+    session: Session,
+    *,
+    protocols: tuple[str, ...],
+    progress: Callable[[int], object] | None = None,
+) -> Explored:
+    """Draw so many litmus tests, each under one of the protocols, and replay them all, AT_ONCE at a time;
+    if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
+    """
+    pairs = st.tuples(tests, st.sampled_from(protocols))
+    every = settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    drawn: list[tuple[Litmus, str]] = []
+
+    @seeded(seed)
+    @settings(every, phases=(Phase.generate,))
+    @given(pairs)
+    def draw(pair: tuple[Litmus, str]) -> None:
+        drawn.append(pair)
+
+    draw()
+    known: dict[tuple[str, str], tuple[str, ...] | None] = {}
+
+    def asked(test: Litmus, under: str) -> tuple[str, ...] | None:
+        """The differences; None if the model says nothing."""
+        key = litmus_text(test), under
+        if key not in known:
+            try:
+                known[key] = differences(test, under, session)
+            except UndeterminedError:
+                known[key] = None
+        return known[key]
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = []
+        for k, answer in enumerate(pool.map(lambda pair: asked(*pair), drawn), 1):
+            answers.append(answer)
+            if progress is not None:
+                progress(k)
+    unsaid = answers.count(None)
+    if not any(answers):
+        return Explored(seed, len(drawn) - unsaid, unsaid, None)
+    found: list[Mismatch] = []
+
+    @seeded(seed)
+    @settings(every, phases=(Phase.generate, Phase.shrink))
+    @given(pairs)
+    def shrink(pair: tuple[Litmus, str]) -> None:
+        unlike = asked(*pair)
+        if unlike:
+            found.append(Mismatch(*pair, unlike))
+            raise AssertionError(unlike)
+
+    with suppress(AssertionError):
+        shrink()
+    return Explored(seed, len(drawn) - unsaid, unsaid, found[-1])

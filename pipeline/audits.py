@@ -1,0 +1,165 @@
+"""Audits of many tables as a job of Spark: a table each, findings as rows of a Delta table.
+
+Every executor must see the tables' folders under the same paths. Tables are audited some at a time, one
+commit for each: what was audited before a kill is in the table ``out``, whole.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from isolitmus.checker.auditing.audit import audit
+from isolitmus.model.delta_log import Metadata
+from isolitmus.model.errors import IsolitmusError, LogError
+from isolitmus.model.finding import Audit, Finding
+from isolitmus.specs.delta_log import is_delta_table, open_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from isolitmus.conformance.session import Session
+
+__all__ = ["COLUMNS", "audit_all", "auditor", "audits_of", "refuse_other"]
+
+COLUMNS = {
+    "audit": "STRING",
+    "table": "STRING",
+    "kind": "STRING",
+    "certainty": "STRING",
+    "versions": "ARRAY<BIGINT>",
+    "why": "STRING",
+}
+"""A row for each finding. Besides, of each table a row of kind ``table`` whose ``why`` is JSON (the versions
+audited, the counts, the notes), or of kind ``error`` whose ``why`` says why its log does not read.
+``audit`` is the id of one call.
+"""
+ABOUT, SAID = "isolitmus.audit", "findings of audits"
+"""The table property that says what is in the table, and what it says."""
+EACH = 256
+"""So many tables are audited between two commits."""
+
+
+def audit_all(
+    tables: Sequence[str],
+    session: Session,
+    *,
+    out: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Audit], list[LogError]]:
+    """The audits of the tables at these paths, in their order, and the errors of those that do not read.
+
+    ``out`` is a Delta table, made if there is none, to which the findings are appended. IsolitmusError
+    if it holds something else.
+    """
+    name = uuid4().hex
+    paths = [str(Path(table).resolve()) for table in tables]
+    schema = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
+    if out is not None:
+        _make(session.spark, out)
+    rows: list[Any] = []
+    for first in range(0, len(paths), EACH):
+        if progress is not None:
+            progress(first)
+        some = paths[first : first + EACH]
+        places = session.spark.range(0, len(some), 1, len(some))
+        found = places.mapInArrow(auditor(some, name), schema)
+        if out is None:
+            rows += found.collect()
+        else:
+            found.repartition(1).write.format("delta").mode("append").save(str(out.resolve()))
+    if out is not None:
+        written = session.spark.read.format("delta").load(str(out.resolve()))
+        rows = written.where(f"audit = '{name}'").collect()
+    return audits_of(dict(zip(paths, tables, strict=True)), rows)
+
+
+def auditor(
+    paths: Sequence[str], name: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for ``mapInArrow``: of batches of places in ``paths`` the rows of those tables."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        kinds = {"STRING": pa.string(), "ARRAY<BIGINT>": pa.list_(pa.int64())}
+        schema = pa.schema([(column, kinds[kind]) for column, kind in COLUMNS.items()])
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                rows = [
+                    dict(zip(COLUMNS, (name, paths[place], *values), strict=True))
+                    for values in _rows(paths[place])
+                ]
+                yield pa.RecordBatch.from_pylist(rows, schema)
+
+    return run
+
+
+def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
+    try:
+        done = audit(Path(path))
+    except LogError as error:
+        yield "error", None, [], str(error)
+        return
+    counts = [[*key, number] for key, number in done.counts.items()]
+    said = {"first": done.first, "last": done.last, "notes": done.notes, "seconds": done.seconds}
+    yield "table", None, [], json.dumps(said | {"counts": counts})
+    for finding in done.findings:
+        yield finding.kind, finding.certainty, list(finding.versions), finding.why
+
+
+def audits_of(names: dict[str, str], rows: Iterable[Any]) -> tuple[list[Audit], list[LogError]]:
+    """The audits and errors that rows tell of; ``names`` are the paths with what users call them."""
+    by_table: dict[str, list[Any]] = {path: [] for path in names}
+    for row in rows:
+        by_table[row["table"]].append(row)
+    audits, errors = [], []
+    for path, name in names.items():
+        findings, said = [], None
+        for row in by_table[path]:
+            if row["kind"] == "error":
+                errors.append(LogError(row["why"]))
+            elif row["kind"] == "table":
+                said = json.loads(row["why"])
+            else:
+                key = row["kind"], tuple(row["versions"]), row["certainty"]
+                findings.append(Finding(*key, row["why"]))
+        if said is not None:
+            counts = {(kind, certainty): number for kind, certainty, number in said["counts"]}
+            order = list(counts)
+            findings.sort(key=lambda f: (order.index((f.kind, f.certainty)), f.versions[-1]))
+            span, notes = (said["first"], said["last"]), tuple(said["notes"])
+            audits.append(Audit(name, *span, tuple(findings), counts, notes, said["seconds"]))
+    return audits, errors
+
+
+def refuse_other(out: Path) -> None:
+    """IsolitmusError if there is something at a path that holds no findings; needs no Spark."""
+    if is_delta_table(out):
+        log, metadata = open_log(out), None
+        for part in log.begin():
+            metadata = part if isinstance(part, Metadata) else metadata
+        for commit in log.commits():
+            metadata = commit.metadata or metadata
+        if metadata is None or metadata.configuration.get(ABOUT) != SAID:
+            raise IsolitmusError(
+                f"--out {out}: this table holds no findings; name a folder that is not there yet"
+            )
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise IsolitmusError(f"--out {out}: there is something, and it is no Delta table")
+
+
+def _make(spark: Any, out: Path) -> None:
+    from delta.tables import DeltaTable
+
+    refuse_other(out)
+    if is_delta_table(out):
+        return
+    made = DeltaTable.create(spark).location(str(out.resolve())).property(ABOUT, SAID)
+    for name, kind in COLUMNS.items():
+        made = made.addColumn(name, kind)
+    made.execute()

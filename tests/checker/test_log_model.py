@@ -1,0 +1,166 @@
+"""Logs as Delta would write them of what the model does: what a level says of the log is never more than
+what it says of the rows.
+"""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker.auditing.audit import audit
+from isolitmus.checker.auditing.judging import check_log
+from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.checker.strategies import litmus_tests
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs.catalogue import litmus_tests as names
+
+LEVELS = ("log-serializable", "write-serializable", "snapshot-isolation")
+UNDER = {
+    "delta-serializable": "Serializable",
+    "delta-write-serializable": "WriteSerializable",
+    "": "Serializable",  # every commit as it stands, by a writer that checks nothing
+}
+WHERE = re.compile(r"\bWHERE\b(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def action(kind, file, schema, data_change=True):
+    columns = list(enumerate(schema.columns))
+    parted = [column.name for _, column in columns if column.name in schema.partitioned_by]
+    known = [(c.name, file.stats[k]) for k, c in columns if file.stats[k] is not None]
+    stats = {
+        "numRecords": len(file.rows) + file.dead,
+        "minValues": {n: s.least for n, s in known if s.least is not None},
+        "maxValues": {n: s.greatest for n, s in known if s.greatest is not None},
+        "nullCount": {n: s.nulls for n, s in known},
+    }
+    values = {n: None if v is None else str(v) for n, v in zip(parted, file.partition, strict=True)}
+    fields = {"path": file.path, "partitionValues": values, "dataChange": data_change}
+    vector = {"storageType": "u", "pathOrInlineDv": str(file.dead), "cardinality": file.dead}
+    dead = {"deletionVector": vector} if file.dead else {}
+    return {kind: fields | {"stats": json.dumps(stats, default=str)} | dead}
+
+
+def claims(event, statement):
+    """What Delta logs of a statement: the predicate of a DELETE and UPDATE."""
+    where = WHERE.search(statement.sql)
+    said = {"predicate": json.dumps([where[1].strip()] if where else [])}
+    level_used = [name for name in event.labels if name[0].isupper()]
+    checked = {"isolationLevel": level_used[0]} if level_used else {}
+    return checked | {
+        "operation": event.effect.operation,
+        "operationParameters": said if event.effect.operation in ("DELETE", "UPDATE") else {},
+        "readVersion": event.read_version,
+        "isBlindAppend": event.effect.footprint.claims_blind,
+        "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0" if level_used else "Kernel",
+    }
+
+
+def write_log(folder, test, execution, table_level):
+    """The log of the one table of an execution; version 0 has the rows from before the schedule."""
+    (name,) = test.tables
+    schema = test.tables[name]
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    types = {"INT": "integer", "BIGINT": "long", "STRING": "string", "DATE": "date"}
+    fields = [
+        {"name": c.name, "type": types.get(c.type, c.type.lower()), "metadata": {}}
+        for c in schema.columns
+    ]
+    metadata = {
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": list(schema.partitioned_by),
+        "configuration": {"delta.isolationLevel": table_level},
+    }
+    actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
+    actions += [action("add", file, schema) for file in execution.states[0][name].files]
+    commits = [actions]
+    for event in execution.events:
+        if event.version is None:
+            continue
+        before = {f.path: f for f in execution.states[event.read_version][name].files}
+        said = event.effect.footprint
+        removed = [before[path] for path in sorted(event.effect.removes)]
+        commits.append(
+            [
+                {"commitInfo": claims(event, test.transactions[event.name])},
+                *(action("remove", file, schema, said.data_change) for file in removed),
+                *(action("add", file, schema, said.data_change) for file in event.effect.adds),
+            ]
+        )
+    for version, lines in enumerate(commits):
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (log / f"{version:020}.json").write_text(text)
+    return folder
+
+
+def logged(folder, test, under):
+    return write_log(folder, test, carried_out(test, under), UNDER[under])
+
+
+def carried_out(test, under):
+    return execute(test, protocol(under) if under else None)
+
+
+def agree(folder, test, under):
+    """The verdicts by the log and by the rows, for each level, after they were compared."""
+    execution = carried_out(test, under)
+    table = logged(folder, test, under)
+    judged = check_log(table, [level(name) for name in LEVELS])
+    pairs = {}
+    for name in LEVELS:
+        by_log, by_rows = str(judged.levels[name]), str(judge_execution(execution, level(name)))
+        assert by_log in ("unknown", by_rows), (under, name, judged.levels[name])
+        pairs[name] = by_log, by_rows
+    missed = [f for f in audit(table).findings if f.kind in ("reorder", "missed-conflict")]
+    certain = [f for f in missed if f.certainty == "certain"]
+    assert not certain or pairs["log-serializable"][1] == "forbidden"
+    assert missed or pairs["log-serializable"][1] == "allowed"
+    return pairs
+
+
+@given(litmus_tests(tracked=True, most=4), st.sampled_from(sorted(UNDER)))
+def test_no_level_says_more_of_a_log_than_of_the_rows(tmp_path_factory, test, under):
+    agree(tmp_path_factory.mktemp("log"), test, under)
+
+
+UNTRACKED = {
+    "lost-update-by-client": "the client read before it wrote",
+    "set-from-subquery": "a subquery in SET",
+    "set-from-subquery-merge": "a subquery in SET",
+}
+"""What no log shows, but for the litmus tests that are tagged so."""
+
+
+def in_one_log():
+    for test in map(litmus, names()):
+        if isinstance(test, Litmus) and len(test.tables) == 1 and not test.raw:
+            (schema,) = test.tables.values()
+            if schema.exists and "untracked" not in test.tags and test.name not in UNTRACKED:
+                yield test
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("under", [under for under in UNDER if under])
+@pytest.mark.parametrize("test", list(in_one_log()), ids=lambda test: test.name)
+def test_no_level_says_more_of_the_logs_of_litmus_tests(tmp_path, test, under):
+    if test.name == "no-data-change-appends" and under == "delta-serializable":
+        assert {f.kind for f in audit(logged(tmp_path, test, under)).findings} == {"no-data-change"}
+    else:
+        agree(tmp_path, test, under)
+
+
+@pytest.mark.parametrize("name", list(UNTRACKED))
+def test_untracked_reads_are_not_in_the_log(tmp_path, name):
+    with pytest.raises(AssertionError, match="Allowed"):
+        agree(tmp_path, litmus(name), "delta-serializable")
+
+
+def test_logs_of_the_holes(tmp_path):
+    reorder = agree(tmp_path / "a", litmus("reorder"), "delta-write-serializable")
+    assert reorder["log-serializable"] == ("forbidden", "forbidden")
+    assert reorder["write-serializable"] == ("allowed", "allowed")
+    hole = agree(tmp_path / "b", litmus("hole-unpartitioned"), "delta-write-serializable")
+    assert hole["write-serializable"] == ("unknown", "forbidden")

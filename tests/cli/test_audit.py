@@ -1,0 +1,100 @@
+"""``isolitmus audit`` as a user sees it: lines, JSON, the page, exit statuses, bad input."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def reordered(delta):
+    return delta.table(delta.append(0, "f1"), delta.append(1, "f2"), delta.delete(1, None, "f1"))
+
+
+def test_lines(call, reordered, delta):
+    quiet = delta.table(delta.append(0, "f"), name="quiet")
+    status, out, err = call("audit", reordered, quiet)
+    assert (status, err) == (1, "")
+    assert out == (
+        f"{reordered}: 4 commits, versions 0 to 3\n"
+        "  reorder, certain (1): commits that passed by rows which their level lets them pass by\n"
+        "    2, 3: version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append,"
+        " which changed rows that it reads (all rows): by what it read, version 3 comes before version"
+        " 2, though the log has it after\n"
+        "  1 certain, 0 possible.\n"
+        "\n"
+        f"{quiet}: 2 commits, versions 0 to 1\n"
+        "  Nothing found. That is what the log shows, not all that may have happened.\n"
+    )
+
+
+def test_nothing_found_is_status_0(call, delta):
+    status, _, _ = call("audit", delta.table(delta.append(0, "f")))
+    assert status == 0
+
+
+def test_of_many_findings_the_first_are_printed(call, delta):
+    table = delta.table(*(delta.append(99, f"f{k}") for k in range(15)))
+    _, out, _ = call("audit", table)
+    assert "  read-version, certain (15): " in out
+    assert "    10: version 10 (WRITE) says" in out
+    assert "    … and 5 more; --json lists them\n" in out
+    assert "    11: " not in out
+
+
+def test_json(call, reordered):
+    status, out, _ = call("audit", reordered, "--json")
+    (document,) = json.loads(out)
+    assert status == 1
+    assert (document["table"], document["commits"]) == (str(reordered), 4)
+    (finding,) = document["findings"]
+    assert finding == {
+        "kind": "reorder",
+        "versions": [2, 3],
+        "certainty": "certain",
+        "why": finding["why"],
+    }
+    assert document["counts"] == [{"kind": "reorder", "certainty": "certain", "number": 1}]
+
+
+def test_one_log_that_cannot_be_read_does_not_keep_the_others_from_it(call, reordered):
+    status, out, err = call("audit", "nowhere", reordered, "elsewhere", "--json")
+    assert status == 2
+    assert [document["table"] for document in json.loads(out)] == [str(reordered)]
+    assert err.count("there is no such folder") == err.count("\n") == 2
+
+
+def test_page(call, reordered, tmp_path):
+    page = tmp_path / "audit.html"
+    call("audit", reordered, "--html", page)
+    text = page.read_text("utf-8")
+    assert "<td>2, 3</td><td>version 3 (DELETE) read version 1" in text
+    assert "1 findings are certain, 0 possible" in text
+    assert "<script" not in text
+    assert "http" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nowhere"], "there is no such folder"),
+        (["."], "this is no Delta table"),
+        (["t", "--html", "."], "--html .: that is a folder"),
+        (["t", "--out", "x"], "--out needs --spark"),
+        (["t", "--master", "local[1]"], "--master needs --spark"),
+        (["t", "--html", "no/where.html"], "cannot write no/where.html: No such file"),
+    ],
+)
+def test_bad_input(call, reordered, monkeypatch, words, sentence):
+    monkeypatch.chdir(reordered.parent)
+    status, _, err = call("audit", *words)
+    assert status == 2
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_a_damaged_log_is_one_sentence(call, reordered):
+    path = reordered / "_delta_log" / f"{2:020}.json"
+    path.write_text(path.read_text()[:-20])
+    status, out, err = call("audit", reordered, "--json")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{path}:2: " in err

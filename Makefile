@@ -30,6 +30,8 @@ engines: env
 
 conformance: preflight env
 	$(BIN)/pytest -m spark
+	$(BIN)/isolitmus explore tables --count 1000 --evidence conformance/evidence/random.toml
+	$(BIN)/isolitmus explore raw --count 5000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
 quick: lint

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import execute, observe
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import Cell
+from isolitmus.model.matrix import NOT_MODELLED, Cell
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix, Place
     from isolitmus.model.spec import Spec
 
-__all__ = ["NOT_MODELLED", "covering", "grid", "predict"]
-
-NOT_MODELLED = "not modelled"
-"""The outcome of a case that the model refuses."""
+__all__ = ["covering", "grid", "predict"]
 
 
 def predict(matrix: Matrix, place: Place, protocol: Spec) -> Cell:
@@ -62,11 +60,16 @@ def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
 
 
 def covering(matrix: Matrix, places: Iterable[Place]) -> list[Place]:
-    """The places in an order that soon has every statement on either side in every layout."""
+    """The places in an order of which a beginning has much: the first layouts · statements places have every
+    statement on either side in every layout, and no pair of statements twice unless there are more layouts
+    than statements.
+    """
     row = {name: k for k, name in enumerate(matrix.statements)}
+    layer = {name: k for k, name in enumerate(matrix.layouts)}
     size = len(row)
+    step = next(step for step in range(7, size + 8) if gcd(step, size) == 1)
 
     def diagonal(place: Place) -> tuple[int, int]:
-        return (row[place.winner] - row[place.a] * 7) % size, row[place.a]
+        return (row[place.winner] - row[place.a] * step - layer[place.layout]) % size, row[place.a]
 
     return sorted(places, key=diagonal)

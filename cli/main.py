@@ -233,6 +233,28 @@ def install(
 
 
 @app.command()
+def explore(
+    tests: Annotated[
+        str, typer.Argument(metavar="TESTS", help="tables (SQL statements) or raw (transactions).")
+    ] = "tables",
+    *,
+    count: Annotated[int, typer.Option(metavar="N", help="So many tests.")] = 100,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="The first seed; there is one for each 100 tests.")
+    ] = 1,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep which seeds agreed; if some are there, go on."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Random litmus tests on real Delta, compared with the model; the smallest that differs."""
+    from isolitmus.cli.explore import explore as command
+
+    raise typer.Exit(command(tests, count=count, seed=seed, evidence=evidence, as_json=as_json))
+
+
+@app.command()
 def matrix(
     name: Annotated[
         str, typer.Argument(metavar="MATRIX", help="A matrix's name, or a matrix file.")
@@ -258,6 +280,15 @@ def matrix(
         Path | None,
         typer.Option(metavar="FILE", help="Keep what is seen here; if some is there, go on."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep every case in this Delta table; if some are there, go on."
+        ),
+    ] = None,
+    at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="So many cases at a time (default 3).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Which statements conflict, by who wins, layout and protocol."""
@@ -272,6 +303,8 @@ def matrix(
             shard=shard,
             sample=sample,
             evidence=evidence,
+            out=out,
+            at_once=at_once,
             as_json=as_json,
         )
     )

@@ -15,7 +15,7 @@ from isolitmus.specs.catalogue import protocols
 from isolitmus.specs.evidence_file import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from isolitmus.model.matrix import Cell, Matrix, Place
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["matrix"]
 
 AFTER = 30
-"""After so many cases the evidence is written down."""
+"""After so many cases what was seen is written down."""
 
 
 def matrix(
@@ -36,26 +36,40 @@ def matrix(
     shard: str | None,
     sample: int | None,
     evidence: Path | None,
+    out: Path | None,
+    at_once: int | None,
     as_json: bool,
 ) -> int:
     """Exit status 1 if the engine did, in some case, what the model does not say; else 0."""
     specs = [protocol(p) for p in named("protocol", wanted)]
     refuse_unable(engine, [spec.name for spec in specs] if engine != "model" else [])
-    if engine == "model" and evidence is not None:
-        raise IsolitmusError("--evidence is of an engine; add --engine delta")
+    for option, value in (("evidence", evidence), ("out", out), ("at-once", at_once)):
+        if engine == "model" and value is not None:
+            raise IsolitmusError(f"--{option} is of an engine; add --engine delta")
+    if at_once is not None and at_once < 1:
+        raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
     chosen = read_matrix(name)
     places = _places(chosen, layouts, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
-    cells = (
-        [predict(chosen, place, spec) for place, spec in asked]
-        if engine == "model"
-        else list(_observed(chosen, asked, evidence))
-    )
+    if engine == "model":
+        cells = [predict(chosen, place, spec) for place, spec in asked]
+        letters = {_key(cell): letter(cell.predicted) for cell in cells}
+    else:
+        known = Evidence(chosen)
+        if evidence is not None:
+            known = Evidence.read(evidence, chosen, protocols())
+        cells = list(_observed(asked, known, evidence, out, at_once))
+        letters = known.letters
     if as_json:
         print_json([cell.to_json() for cell in cells])
-    else:
-        _print(chosen, cells)
-    return int(any(cell.differences for cell in cells))
+        return int(any(cell.differences for cell in cells))
+    keys = [(spec.name, place) for place, spec in asked]
+    _print_grids(chosen, keys, letters, engine)
+    return 0 if engine == "model" else _print_comparison(known, keys)
+
+
+def _key(cell: Cell) -> tuple[str, Place]:
+    return cell.protocol, cell.place
 
 
 def _places(
@@ -81,50 +95,83 @@ def _places(
 
 
 def _observed(
-    chosen: Matrix, asked: list[tuple[Place, Spec]], evidence: Path | None
+    asked: list[tuple[Place, Spec]],
+    known: Evidence,
+    evidence: Path | None,
+    out: Path | None,
+    at_once: int | None,
 ) -> Iterator[Cell]:
-    """The cells as the engine gives them; those of which the evidence tells are not asked again."""
+    """The cells as the engine gives them; those that are known, from the evidence or the table ``out``, are
+    not asked again. What is seen becomes known.
+    """
+    from isolitmus.conformance.agreement import AT_ONCE
+    from isolitmus.conformance.delta import ENGINE
     from isolitmus.conformance.matrix import observe
     from isolitmus.conformance.session import open_session
+    from isolitmus.pipeline.cases import Cases, refuse_other
 
-    known = Evidence(chosen) if evidence is None else Evidence.read(evidence, chosen, protocols())
-    left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]
-    if not left:
+    if out is not None:
+        refuse_other(out)
+    elif all((spec.name, place) in known.letters for place, spec in asked):
         return
-    with open_session() as session, progress(f"matrix {chosen.name}") as tell:
+    with open_session() as session, progress(f"matrix {known.matrix.name}") as tell:
         if known.engine_version not in (None, session.version):
             raise IsolitmusError(
                 f"--evidence {evidence}: it is of {known.engine_version}, and this is {session.version};"
                 " name a file that is not there yet"
             )
         known.engine_version = session.version
-        for k, cell in enumerate(observe(chosen, left, session), 1):
+        cases = None
+        if out is not None:
+            cases = Cases(session.spark, out, known.matrix, ENGINE, session.version)
+            for cell in cases.known():
+                known.add(cell)
+        left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]
+        fresh: list[Cell] = []
+        for k, cell in enumerate(
+            observe(known.matrix, left, session, at_once=at_once or AT_ONCE), 1
+        ):
             yield cell
             if cell.observed is not None:
                 known.add(cell)
+                fresh.append(cell)
             tell(f"{k:,} of {len(left):,} cases, {len(known.differences)} not as predicted")
-            if evidence is not None and (k % AFTER == 0 or k == len(left)):
-                known.write(evidence)
+            if k % AFTER == 0 or k == len(left):
+                if evidence is not None:
+                    known.write(evidence)
+                if cases is not None and fresh:
+                    cases.append(fresh)
+                fresh = []
 
 
-def _print(chosen: Matrix, cells: list[Cell]) -> None:
-    shown = dict.fromkeys((cell.protocol, cell.place.layout) for cell in cells)
-    for protocol_name, layout in shown:
-        here = [c for c in cells if (c.protocol, c.place.layout) == (protocol_name, layout)]
-        say(f"{chosen.title}: {protocol_name}, {layout} ({here[0].engine})")
-        letters = {(c.place.a, c.place.winner): letter(c.observed or c.predicted) for c in here}
-        for line in grid(chosen, letters):
+def _print_grids(
+    chosen: Matrix,
+    keys: list[tuple[str, Place]],
+    letters: Mapping[tuple[str, Place], str],
+    engine: str,
+) -> None:
+    for protocol_name, layout in dict.fromkeys((under, place.layout) for under, place in keys):
+        say(f"{chosen.title}: {protocol_name}, {layout} ({engine})")
+        here = {
+            (place.a, place.winner): letters.get((under, place), " ")
+            for under, place in keys
+            if (under, place.layout) == (protocol_name, layout)
+        }
+        for line in grid(chosen, here):
             say(line)
         say()
     say("Rows are parked before their commit, columns win. " + _legend())
-    unlike = [cell for cell in cells if cell.differences]
-    for cell in unlike:
-        say(f"{cell.place.a} beside {cell.place.winner}, {cell.place.layout}, {cell.protocol}:")
-        for difference in cell.differences:
+
+
+def _print_comparison(known: Evidence, keys: list[tuple[str, Place]]) -> int:
+    unlike = [key for key in keys if key in known.differences]
+    for under, place in unlike:
+        say(f"{place.a} beside {place.winner}, {place.layout}, {under}:")
+        for difference in known.differences[under, place]:
             say(f"  {difference}")
-    seen = sum(cell.observed is not None for cell in cells)
-    if seen:
-        say(f"{seen - len(unlike):,} of {seen:,} cases as predicted.")
+    seen = sum(key in known.letters for key in keys)
+    say(f"{seen - len(unlike):,} of {seen:,} cases as predicted.")
+    return int(bool(unlike))
 
 
 def _legend() -> str:

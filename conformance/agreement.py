@@ -10,30 +10,39 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
+from isolitmus.checker.raw_strategies import raw_tests
 from isolitmus.checker.runs import Judged, compare, run
+from isolitmus.checker.strategies import litmus_tests
 from isolitmus.conformance.delta import replay
 from isolitmus.model.condition import UndeterminedError
+from isolitmus.model.exploration import Batch
 from isolitmus.specs.catalogue import protocol
 from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.conformance.session import Session
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["AT_ONCE", "Explored", "Mismatch", "differences", "explore", "unlike"]
+__all__ = ["AT_ONCE", "TESTS", "Explored", "Mismatch", "differences", "explore", "unlike"]
 
 AT_ONCE = 3
 """So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
+TESTS: Mapping[str, Callable[[], SearchStrategy[Litmus]]] = {
+    "tables": partial(litmus_tests, least=2, most=4, sessions=True),
+    "raw": raw_tests,
+}
+"""Random tests by kind (``model.exploration.KINDS``), as Hypothesis draws them."""
 
 
 def differences(test: Litmus, under: str, session: Session) -> tuple[str, ...]:
@@ -78,6 +87,10 @@ class Explored:
     runs: int
     unsaid: int
     mismatch: Mismatch | None
+
+    def batch(self, kind: str) -> Batch:
+        """The runs as tests of a kind, all of which agreed."""
+        return Batch(kind, self.seed, self.runs + self.unsaid, self.unsaid)
 
 
 def explore(

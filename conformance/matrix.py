@@ -5,12 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.matrix import NOT_MODELLED
 from isolitmus.checker.runs import Judged, run
 from isolitmus.conformance.agreement import AT_ONCE, unlike
 from isolitmus.conformance.delta import ENGINE, replay
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import Cell
+from isolitmus.model.matrix import NOT_MODELLED, Cell
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def observe(
     places: Iterable[tuple[Place, Spec]],
     session: Session,
     *,
-    workers: int = AT_ONCE,
+    at_once: int = AT_ONCE,
 ) -> Iterator[Cell]:
     """The cells at these places as they are seen, in their order, so many cases at a time."""
 
@@ -49,7 +48,7 @@ def observe(
             unlike(predicted, observed),
         )
 
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         waiting = [pool.submit(seen, place) for place in places]
         try:
             for answer in waiting:

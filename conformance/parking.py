@@ -181,9 +181,10 @@ class _Brake:
         package = "org.apache.spark.sql.delta"
         self._current = session.scala(f"{package}.TransactionExecutionObserver")
         self._idle = session.scala(f"{package}.NoOpTransactionExecutionObserver")
-        fuzzer = session.jvm.org.apache.spark.sql.delta.fuzzer
-        phases = fuzzer.OptimisticTransactionPhases.forName(name)
-        self._observer = fuzzer.PhaseLockingTransactionExecutionObserver(phases)
+        fuzzer = f"{package}.fuzzer"
+        phases = session.java(f"{fuzzer}.OptimisticTransactionPhases").forName(name)
+        observer = session.java(f"{fuzzer}.PhaseLockingTransactionExecutionObserver")
+        self._observer = observer(phases)
         self._observer.setNextObserver(self._idle, True)
         self._phases: dict[Phase, Any] = {
             "init": phases.initialPhase(),

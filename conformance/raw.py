@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.failure import understand
 from isolitmus.conformance.log import latest
 from isolitmus.model import raw as rw
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.header import FEATURES, SUPPORTED, Header
 
@@ -38,7 +39,7 @@ def create(session: Session, path: Path, schema: Schema, level: str | None) -> N
         {"name": c.name, "type": TYPES[c.type], "nullable": True, "metadata": {}}
         for c in schema.columns
     ]
-    levelled = {} if level is None else {"delta.isolationLevel": level}
+    levelled = {} if level is None else {LEVEL_KEY: level}
     metadata: dict[str, Any] = {
         "id": path.name,
         "format": {"provider": "parquet", "options": {}},
@@ -85,7 +86,8 @@ def raw_body(
     def run() -> None:
         from pyspark.sql import SparkSession
 
-        spark.conf.set("spark.databricks.delta.history.metricsEnabled", "false")  # none to report
+        for what in ("history.metricsEnabled", "writeChecksumFile.enabled"):  # nothing to report
+            spark.conf.set(f"spark.databricks.delta.{what}", "false")
         classes = SparkSession._get_j_spark_session_class(session.jvm)  # noqa: SLF001
         classes.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - as spark.sql does
         transaction = session.delta_log(path).startTransaction()
@@ -225,7 +227,7 @@ def _protocol(features: Iterable[str]) -> dict[str, Any]:
 
 
 def _operation(session: Session, name: str) -> Any:
-    operations = session.jvm.org.apache.spark.sql.delta.DeltaOperations
+    operations = session.java(f"{DELTA}.DeltaOperations")
     match name:
         case "ManualUpdate":
             return session.scala(f"{DELTA}.DeltaOperations$ManualUpdate")
@@ -256,7 +258,7 @@ def _commit_large(
         if "metaData" in action:
             transaction.updateMetadata(session.delta_action(action), False)
         if "protocol" in action:
-            protocol = session.jvm.scala.Option.apply(session.delta_action(action))
+            protocol = session.java("scala.Option").apply(session.delta_action(action))
     empty = session.mapping({})
     transaction.commitLarge(
         spark._jsparkSession,  # noqa: SLF001

@@ -44,7 +44,10 @@ SPEED = {
     "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    # no class is compiled for a plan that is run once
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "OFF",
     # small heaps and short jobs: parallel collectors cost more than they give
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
@@ -88,6 +91,7 @@ class Session:
     version: str
     directory: Path
     kept: dict[Hashable, Kept] = field(default_factory=dict)
+    _classes: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
         """A SparkSession with a current database, temporary views and confs of its own."""
@@ -99,7 +103,7 @@ class Session:
     def delta_log(self, table: Path) -> Any:
         """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
         java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
-        return self.jvm.org.apache.spark.sql.delta.DeltaLog.forTable(java, str(table))
+        return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
     def delta_action(self, action: Mapping[str, Any]) -> Any:
         """An action of the log as Delta's own object (actions/actions.scala)."""
@@ -107,18 +111,23 @@ class Session:
 
     def scala(self, name: str) -> Any:
         """A Scala object by its full name (its class has a dollar there, which a dot cannot say)."""
-        *packages, last = name.split(".")
-        return getattr(getattr(reduce(getattr, packages, self.jvm), f"{last}$"), "MODULE$")
+        return getattr(self.java(f"{name}$"), "MODULE$")
+
+    def java(self, name: str) -> Any:
+        """A Java class by its full name; py4j, left alone, looks for a class behind each dot, each time."""
+        if name not in self._classes:
+            self._classes[name] = reduce(getattr, name.split("."), self.jvm)
+        return self._classes[name]
 
     def sequence(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        converters = self.jvm.scala.jdk.javaapi.CollectionConverters
-        return converters.asScala(self.jvm.java.util.ArrayList(list(items))).toSeq()
+        converters = self.java("scala.jdk.javaapi.CollectionConverters")
+        return converters.asScala(self.java("java.util.ArrayList")(list(items))).toSeq()
 
     def mapping(self, items: Mapping[str, str]) -> Any:
         """A Scala immutable Map."""
-        converters = self.jvm.scala.jdk.javaapi.CollectionConverters
-        pairs = converters.asScala(self.jvm.java.util.HashMap(dict(items)))
+        converters = self.java("scala.jdk.javaapi.CollectionConverters")
+        pairs = converters.asScala(self.java("java.util.HashMap")(dict(items)))
         return getattr(self.scala("scala.collection.immutable.Map"), "from")(pairs)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance import raw
 from isolitmus.conformance.streaming import add_batch
 from isolitmus.model.definition import Clone, Convert, Create, Replace
+from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.raw import Raw
 from isolitmus.specs.binding import spark_literal
@@ -33,10 +34,6 @@ PROTOCOLS = {
     "delta-snapshot-isolation": "SnapshotIsolation",
 }
 """The protocols that this engine implements, and the value of ``delta.isolationLevel`` for each."""
-
-ISOLATION_LEVEL = "delta.isolationLevel"
-DEFAULT_LEVEL = "Serializable"
-"""The level of a table that says nothing (DeltaConfig.scala)."""
 
 
 def table_level(protocol: str) -> str:
@@ -143,7 +140,7 @@ class Tables:
 
     def _fill_parquet(self, name: str, schema: Schema, level: str) -> None:
         """Create a Parquet table with rows, whose properties have the level that it is to have."""
-        level_said = {} if level == DEFAULT_LEVEL else {ISOLATION_LEVEL: level}
+        level_said = {} if level == DEFAULT_LEVEL else {LEVEL_KEY: level}
         properties = {**schema.properties, **level_said}
         spark = self.client(name)
         spark.sql(_ddl(f"`{name}`", replace(schema, properties=properties), "parquet"))
@@ -201,7 +198,7 @@ def _set_level(session: Session, path: Path, level: str) -> None:
     """
     transaction = session.delta_log(path).startTransaction()
     action = json.loads(transaction.metadata().json())
-    action["metaData"]["configuration"][ISOLATION_LEVEL] = level
-    operations = session.jvm.org.apache.spark.sql.delta.DeltaOperations
-    operation = operations.SetTableProperties(session.mapping({ISOLATION_LEVEL: level}))
+    action["metaData"]["configuration"][LEVEL_KEY] = level
+    operations = session.java("org.apache.spark.sql.delta.DeltaOperations")
+    operation = operations.SetTableProperties(session.mapping({LEVEL_KEY: level}))
     transaction.commit(session.sequence([session.delta_action(action)]), operation)

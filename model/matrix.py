@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["LETTERS", "Cell", "Matrix", "Place", "letter"]
+__all__ = ["LETTERS", "NOT_MODELLED", "Cell", "Matrix", "Place", "letter"]
 
 
 class Place(NamedTuple):
@@ -33,6 +34,11 @@ class Matrix:
     statements: Mapping[str, Any]
     text: str = ""
 
+    @property
+    def digest(self) -> str:
+        """What tells its text from others."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
     def places(self, layout: str | None = None) -> Iterator[Place]:
         """The cases, row by row, of one layout or of all."""
         for name in self.layouts if layout is None else [layout]:
@@ -53,15 +59,17 @@ LETTERS: Mapping[str, str] = {
     "ProtocolChangedException": "P",
 }
 """How a grid shows an outcome."""
+NOT_MODELLED = "not modelled"
+"""The outcome of a case that the model refuses."""
 
 
 def letter(outcome: str | None) -> str:
-    """An outcome as a letter: ``e`` for an error, a blank for what was not asked.
+    """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not modelled.
 
     >>> letter("committed"), letter("error:SparkException"), letter(None)
     ('.', 'e', ' ')
     """
-    return " " if outcome is None else LETTERS.get(outcome, "e")
+    return " " if outcome in {None, NOT_MODELLED} else LETTERS.get(outcome, "e")
 
 
 @dataclass(frozen=True, slots=True)

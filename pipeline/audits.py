@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.auditing.audit import audit
-from isolitmus.model.delta_log import Metadata
 from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import Audit, Finding
-from isolitmus.specs.delta_log import is_delta_table, open_log
+from isolitmus.pipeline.table import Table, held, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,23 +57,22 @@ def audit_all(
     """
     name = uuid4().hex
     paths = [str(Path(table).resolve()) for table in tables]
-    schema = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
+    table, rows = None, []
     if out is not None:
-        _make(session.spark, out)
-    rows: list[Any] = []
+        refuse_other(out)
+        table = Table(session.spark, out, COLUMNS, ABOUT, SAID)
     for first in range(0, len(paths), EACH):
         if progress is not None:
             progress(first)
         some = paths[first : first + EACH]
         places = session.spark.range(0, len(some), 1, len(some))
-        found = places.mapInArrow(auditor(some, name), schema)
-        if out is None:
+        found = places.mapInArrow(auditor(some, name), schema(COLUMNS))
+        if table is None:
             rows += found.collect()
         else:
-            found.repartition(1).write.format("delta").mode("append").save(str(out.resolve()))
-    if out is not None:
-        written = session.spark.read.format("delta").load(str(out.resolve()))
-        rows = written.where(f"audit = '{name}'").collect()
+            table.append(found)
+    if table is not None:
+        rows = table.rows(f"audit = '{name}'").collect()
     return audits_of(dict(zip(paths, tables, strict=True)), rows)
 
 
@@ -139,27 +137,7 @@ def audits_of(names: dict[str, str], rows: Iterable[Any]) -> tuple[list[Audit], 
 
 def refuse_other(out: Path) -> None:
     """IsolitmusError if there is something at a path that holds no findings; needs no Spark."""
-    if is_delta_table(out):
-        log, metadata = open_log(out), None
-        for part in log.begin():
-            metadata = part if isinstance(part, Metadata) else metadata
-        for commit in log.commits():
-            metadata = commit.metadata or metadata
-        if metadata is None or metadata.configuration.get(ABOUT) != SAID:
-            raise IsolitmusError(
-                f"--out {out}: this table holds no findings; name a folder that is not there yet"
-            )
-    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise IsolitmusError(f"--out {out}: there is something, and it is no Delta table")
-
-
-def _make(spark: Any, out: Path) -> None:
-    from delta.tables import DeltaTable
-
-    refuse_other(out)
-    if is_delta_table(out):
-        return
-    made = DeltaTable.create(spark).location(str(out.resolve())).property(ABOUT, SAID)
-    for name, kind in COLUMNS.items():
-        made = made.addColumn(name, kind)
-    made.execute()
+    if held(out, ABOUT) not in {None, SAID}:
+        raise IsolitmusError(
+            f"--out {out}: this table holds no findings; name a folder that is not there yet"
+        )

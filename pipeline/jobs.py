@@ -17,8 +17,9 @@ from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweep import LIMIT, finished, planned
 from isolitmus.conformance.session import open_session
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
+from isolitmus.pipeline.counts import Counts
 from isolitmus.pipeline.shards import COLUMNS, counter, tallies_of
-from isolitmus.pipeline.table import Results
+from isolitmus.pipeline.table import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,11 +84,10 @@ def sweep(
     start = monotonic()
     work = planned(scope, n, protocols=protocols, levels=levels, limit=limit)
     name = uuid4().hex
-    results = Results(session.spark, out or session.directory / f"sweep-{name}", work)
+    counts = Counts(session.spark, out or session.directory / f"sweep-{name}", work)
     cut = shards(scope, n)
-    done = results.done()
+    done = counts.done()
     left = [index for index in range(len(cut)) if index not in done]
-    schema = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
     size = FIRST
     while left:
         if progress is not None:
@@ -95,7 +95,7 @@ def sweep(
         some, left = left[:size], left[size:]
         began = monotonic()
         places = session.spark.range(0, len(some), 1, len(some))
-        results.append(places.mapInArrow(counter(work, some, name), schema))
+        counts.append(places.mapInArrow(counter(work, some, name), schema(COLUMNS)))
         passed = monotonic() - began
         size = max(FIRST, min(2 * size, int(size * PATIENCE / passed)))
-    return finished(work, tallies_of(work, results.rows()), monotonic() - start)
+    return finished(work, tallies_of(work, counts.rows()), monotonic() - start)

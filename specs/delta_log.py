@@ -160,16 +160,12 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
 
 def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
     try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
+        text = read_text(path, LogError)
+    except LogError:
+        if path.exists():
+            raise
         raise LogError(
             f"{path}: it was there a moment ago (the log is being cleaned up); ask again"
-        ) from None
-    except OSError as problem:
-        raise LogError(f"cannot read {path}: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise LogError(
-            f"cannot read {path}: it is not UTF-8 text (byte {problem.start + 1})"
         ) from None
     if not text.strip():
         raise LogError(f"{path}: this commit is empty; its writer may have died")

@@ -6,7 +6,6 @@ asked. A file is of one text of the matrix and of one engine's version: another 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ class Evidence:
         reader.keys(document, "", known)
         if (reader.get(document, "", "matrix", str), document.get("text")) != (
             matrix.name,
-            _digest(matrix),
+            matrix.digest,
         ):
             reader.refuse(
                 f"matrix is {document['matrix']} with another text than {matrix.name} has now; name a file"
@@ -95,7 +94,7 @@ class Evidence:
         """Write the file, as a whole."""
         lines = [
             f"matrix = {json.dumps(self.matrix.name)}",
-            f'text   = "{_digest(self.matrix)}"',
+            f'text   = "{self.matrix.digest}"',
             f"engine = {json.dumps(self.engine_version)}",
             f"cases  = {len(self.letters)}",
             f"unlike = {len(self.differences)}",
@@ -117,7 +116,3 @@ class Evidence:
         beside = path.with_name(f"{path.name}.new")
         beside.write_text("\n".join(lines) + "\n", "utf-8")
         beside.replace(path)
-
-
-def _digest(matrix: Matrix) -> str:
-    return hashlib.sha256(matrix.text.encode()).hexdigest()[:16]

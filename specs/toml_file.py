@@ -187,4 +187,5 @@ def _line(text: str, key: str) -> int:
 
 
 def _words(kind: type) -> str:
-    return {str: "a text", dict: "a table", list: "a list", bool: "true or false"}[kind]
+    words = {str: "a text", dict: "a table", list: "a list", bool: "true or false"}
+    return {**words, int: "a whole number"}[kind]

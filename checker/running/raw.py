@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.running.skipping import Filters, in_partitions, merge_filters
 from isolitmus.model import expression as ex
 from isolitmus.model import raw as rw
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.execution import Effect
 from isolitmus.model.footprint import Footprint, Marks
 from isolitmus.model.header import needed
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
 
 __all__ = ["file_of", "raw_effect"]
-
-LEVEL = "delta.isolationLevel"
 
 
 def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
@@ -103,7 +102,7 @@ def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:
     kept = {k: v for k, v in metadata.configuration.items() if k not in change.unset}
     return replace(
         metadata,
-        levelled=metadata.levelled and LEVEL not in change.unset,
+        levelled=metadata.levelled and LEVEL_KEY not in change.unset,
         configuration={**kept, **change.configuration},
         id=metadata.id if change.id is None else change.id,
         name=metadata.name if change.name is None else change.name,

@@ -23,6 +23,7 @@ from isolitmus.conformance.deltalake.rendering import render
 from isolitmus.conformance.deltalake.talk import EngineError
 from isolitmus.conformance.versions import Chronicle
 from isolitmus.model.client import Client
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import Refused, UnknownName, brief, near
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Insert, Read
@@ -152,7 +153,7 @@ class _Replay:
         for what, wanted in lacking.items():
             if wanted:
                 raise Refused(f"table {schema.name} needs {what}, which is not carried out there")
-        said = {} if level is None else {"delta.isolationLevel": level}
+        said = {} if level is None else {LEVEL_KEY: level}
         try:
             self._worker.ask(
                 "create",

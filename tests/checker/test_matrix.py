@@ -1,14 +1,15 @@
 """The matrix of statements: predictions, the evidence file, what is wrong with either, the command."""
 
 import json
-from itertools import product
+from dataclasses import replace
+from itertools import islice, product
 from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.matrix import NOT_MODELLED, covering, predict
+from isolitmus.checker.matrix import covering, predict
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import Cell, Place, letter
+from isolitmus.model.matrix import NOT_MODELLED, Cell, Place, letter
 from isolitmus.specs import protocol
 from isolitmus.specs.catalogue import matrix
 from isolitmus.specs.evidence_file import Evidence
@@ -75,10 +76,14 @@ def test_every_statement_is_modelled_beside_itself_in_some_layout():
 
 
 def test_a_sample_soon_has_every_statement_on_either_side_in_every_layout():
-    sample = covering(PAIRS, list(PAIRS.places()))[: len(PAIRS.statements) * len(PAIRS.layouts)]
-    for side in ("a", "winner"):
-        sides = {(getattr(place, side), place.layout) for place in sample}
-        assert sides == set(product(PAIRS.statements, PAIRS.layouts))
+    for size in (2, 7, len(PAIRS.statements)):
+        some = replace(PAIRS, statements=dict(islice(PAIRS.statements.items(), size)))
+        sample = covering(some, some.places())[: size * len(some.layouts)]
+        for side in ("a", "winner"):
+            sides = {(getattr(place, side), place.layout) for place in sample}
+            assert sides == set(product(some.statements, some.layouts))
+        if size > len(some.layouts):
+            assert len({(place.a, place.winner) for place in sample}) == len(sample)
 
 
 def seen(a, winner, observed, *differences, under=SERIALIZABLE):
@@ -177,6 +182,8 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
         (["--shard", "3/2"], "--shard is '3/2'; K/N is wanted, such as 1/4"),
         (["--sample", "0"], "--sample is 0; a whole number from 1 is wanted"),
         (["--evidence", "e.toml"], "--evidence is of an engine; add --engine delta"),
+        (["--out", "cases"], "--out is of an engine; add --engine delta"),
+        (["--engine", "delta", "--at-once", "0"], "--at-once is 0; a whole number from 1 is wanted"),
         (["--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
         (["--engine", "delta", "--protocol", "databricks-serializable-newest"], "does not implement the protocol"),
         (["--protocol", "delta"], "no protocol 'delta'"),

@@ -1,4 +1,8 @@
-"""The matrix of statements on real Delta, a sample that has every statement on either side."""
+"""The matrix of statements on real Delta: a sample that has every statement, layout and level with each other,
+and every statement on either side.
+"""
+
+from itertools import product
 
 import pytest
 
@@ -7,20 +11,41 @@ from isolitmus.conformance.matrix import observe
 from isolitmus.specs import protocol
 from isolitmus.specs.catalogue import matrix
 
+PAIRS = matrix("pairs")
 LEVELS = ("delta-serializable", "delta-write-serializable")
+KINDS = {
+    "a": PAIRS.statements,
+    "winner": PAIRS.statements,
+    "layout": PAIRS.layouts,
+    "level": LEVELS,
+}
+
+
+def sample():
+    """Places and levels: every two of a statement parked, a layout and a level, or of a winner and these."""
+    size = len(PAIRS.statements) * len(PAIRS.layouts)
+    places = covering(PAIRS, PAIRS.places())[:size]
+    return [(place, LEVELS[k // len(PAIRS.layouts) % 2 ^ k % 2]) for k, place in enumerate(places)]
+
+
+def test_the_sample_covers_pairs():
+    chosen = [place._asdict() | {"level": level} for place, level in sample()]
+    for one, other in (
+        ("a", "layout"),
+        ("winner", "layout"),
+        ("a", "level"),
+        ("winner", "level"),
+        ("layout", "level"),
+    ):
+        seen = {(case[one], case[other]) for case in chosen}
+        assert seen == set(product(KINDS[one], KINDS[other])), (one, other)
 
 
 @pytest.mark.spark
 def test_cases_are_as_predicted(session):
-    pairs = matrix("pairs")
-    layouts = list(pairs.layouts)
-    rows = {name: k for k, name in enumerate(pairs.statements)}
-    diagonal = covering(pairs, pairs.places())[: len(rows) * len(layouts)]
-    sample = [place for place in diagonal if layouts[rows[place.a] % len(layouts)] == place.layout]
-    asked = [(place, protocol(LEVELS[k % 2])) for k, place in enumerate(sample)]
-    cells = list(observe(pairs, asked, session))
-    assert {cell.place.a for cell in cells} == {cell.place.winner for cell in cells} == set(rows)
+    asked = [(place, protocol(level)) for place, level in sample()]
+    cells = list(observe(PAIRS, asked, session))
     assert [
         (cell.place, cell.protocol, cell.differences) for cell in cells if cell.differences
     ] == []
-    assert sum(cell.observed is not None for cell in cells) > 0.9 * len(rows)
+    assert sum(cell.observed is not None for cell in cells) > 0.9 * len(asked)

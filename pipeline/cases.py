@@ -1,0 +1,84 @@
+"""What was seen of matrices, as a Delta table: a row for each case, appended as they are seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.matrix import Cell, Place
+from isolitmus.pipeline.table import Table, held, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from isolitmus.model.matrix import Matrix
+
+__all__ = ["COLUMNS", "Cases", "refuse_other"]
+
+COLUMNS = {
+    "matrix": "STRING",
+    "text": "STRING",
+    "engine": "STRING",
+    "protocol": "STRING",
+    "layout": "STRING",
+    "a": "STRING",
+    "winner": "STRING",
+    "predicted": "STRING",
+    "observed": "STRING",
+    "differences": "ARRAY<STRING>",
+}
+"""``text`` is the digest of the matrix's text, ``engine`` the engine's version; ``differences`` are empty
+where the engine did what the model says.
+"""
+ABOUT, SAID = "isolitmus.matrix", "cases of matrices"
+"""The table property that says what is in the table, and what it says."""
+
+
+class Cases:
+    """The cases of a matrix on an engine, in the table at a path, which is made if there is none.
+
+    IsolitmusError if something else is there.
+    """
+
+    def __init__(self, spark: Any, path: Path, matrix: Matrix, engine: str, version: str) -> None:
+        refuse_other(path)
+        self._spark, self._engine = spark, engine
+        self._of = (matrix.name, matrix.digest, version)
+        self._table = Table(spark, path, COLUMNS, ABOUT, SAID)
+
+    def known(self) -> list[Cell]:
+        """The cases that are in the table."""
+        of = zip(COLUMNS, self._of, strict=False)
+        where = " AND ".join(f"{column} = '{value}'" for column, value in of)
+        return [
+            Cell(
+                Place(row["a"], row["winner"], row["layout"]),
+                row["protocol"],
+                self._engine,
+                row["predicted"],
+                row["observed"],
+                tuple(row["differences"]),
+            )
+            for row in self._table.rows(where).collect()
+        ]
+
+    def append(self, cells: Iterable[Cell]) -> None:
+        """Write down some cases, in one commit."""
+        rows = [
+            (
+                *self._of,
+                *(cell.protocol, cell.place.layout, cell.place.a, cell.place.winner),
+                *(cell.predicted, cell.observed, list(cell.differences)),
+            )
+            for cell in cells
+        ]
+        self._table.append(self._spark.createDataFrame(rows, schema(COLUMNS)))
+
+
+def refuse_other(out: Path) -> None:
+    """IsolitmusError if there is something at a path that holds no cases; needs no Spark."""
+    if held(out, ABOUT) not in {None, SAID}:
+        raise IsolitmusError(
+            f"--out {out}: this table holds no cases of a matrix; name a folder that is not there yet"
+        )

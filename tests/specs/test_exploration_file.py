@@ -1,0 +1,94 @@
+"""Batches of random tests, and the file that tells which were carried out."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.model.errors import LitmusError
+from isolitmus.model.exploration import EACH, KINDS, Batch, batches
+from isolitmus.specs.exploration_file import Exploration
+
+
+@given(st.integers(0, 1000), st.integers(1, 1000))
+def test_batches_draw_so_many_tests_from_one_seed_each(seed, count):
+    asked = list(batches("raw", seed, count))
+    assert sum(batch.count for batch in asked) == count
+    assert [batch.seed for batch in asked] == list(range(seed, seed + len(asked)))
+    assert all(batch.count == EACH for batch in asked[:-1])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(KINDS)), st.integers(0, 99), st.integers(1, EACH)),
+        unique=True,
+    )
+)
+def test_what_was_written_is_read(tmp_path_factory, keys):
+    path = tmp_path_factory.mktemp("random") / "random.toml"
+    written = Exploration("some engine 1")
+    for key in keys:
+        written.add(Batch(*key, unsaid=key[2] // 2))
+    written.write(path)
+    again = Exploration.read(path)
+    assert again.engine_version == "some engine 1"
+    for key in keys:
+        assert again.of(Batch(*key)) == written.of(Batch(*key))
+    for kind in KINDS:
+        assert again.runs(kind) == sum(n - n // 2 for k, _, n in keys if k == kind)
+    assert Batch("raw", 100, 1) not in again
+
+
+def test_without_a_file_nothing_is_known(tmp_path):
+    assert Exploration.read(tmp_path / "none.toml").engine_version is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("engine = 3\nbatches = []", "engine is 3; a text is wanted"),
+        ('engine = "e"\nbatch = []', "no key 'batch'; did you mean 'batches'?"),
+        ('engine = "e"\nbatches = [3]', "batches[1] is 3; a table is wanted"),
+        ('engine = "e"\nbatches = [{ tests = "tabels" }]', "batches[1].tests is 'tabels'; tables or raw"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = "x" }]', "batches[1].seed is 'x'; a whole number is wanted"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9 }]', "[batches[1]] needs 'unsaid' (a whole number)"),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_file_is_refused(tmp_path, text, message):
+    path = tmp_path / "random.toml"
+    path.write_text(text)
+    with pytest.raises(LitmusError) as refused:
+        Exploration.read(path)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tabels"], "no random tests 'tabels'; did you mean 'tables'?"),
+        (["raw", "--count", "0"], "--count is 0; a whole number from 1 is wanted"),
+        (["raw", "--seed", "-1"], "--seed is -1; a whole number from 0 is wanted"),
+    ],
+)
+def test_the_command_refuses(call, words, message):
+    status, out, err = call("explore", *words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_what_is_known_is_not_asked_again(call, tmp_path):
+    path, known = tmp_path / "random.toml", Exploration("some engine 1")
+    for batch in batches("tables", 1, 130):
+        known.add(Batch(*batch.key, unsaid=1))
+    known.write(path)
+    words = ("explore", "tables", "--count", "130", "--evidence", path)
+    status, out, _ = call(*words)
+    assert status == 0
+    assert "128 random tests (tables, seeds 1 to 2) on some engine 1: all as predicted." in out
+    assert "Of 2 more the model says nothing" in out
+
+
+def test_the_evidence_in_the_repository_reads():
+    path = Path(__file__).parents[2] / "conformance" / "evidence" / "random.toml"
+    assert Exploration.read(path).engine_version == "delta-spark 4.4.0, Spark 4.2.0"

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 
 from isolitmus.checker.running.execute import execute, observe
+from isolitmus.checker.running.serial import MOST_WRITERS, explain_serially
 from isolitmus.checker.runs import compare
 from isolitmus.checker.telling.refusals import refusals
-from isolitmus.checker.telling.words import refusal
+from isolitmus.checker.telling.words import refusal, serial_words
 from isolitmus.conformance.likeness import MOST_ROWS, Unlike, likeness, shapes
 from isolitmus.conformance.log import read_commits
 from isolitmus.conformance.versions import rows_by_file, rows_by_version
@@ -27,7 +28,7 @@ from isolitmus.specs.litmus_file import LitmusReader
 from isolitmus.specs.toml_file import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.conformance.likeness import Likeness
     from isolitmus.conformance.log import Commit
@@ -149,12 +150,15 @@ class Prediction:
     """What the model says of a statement and of those that it met.
 
     ``run`` counts the table's version ``base`` as 0. ``why`` are the reasons for which the statement cannot
-    commit, with the table's own numbers; ``differences`` say where something else was seen.
+    commit, ``serial`` says which serial orders of those that did commit give the table (nothing if the
+    statement aborts, or met none), both with the table's own numbers; ``differences`` say where something
+    else was seen.
     """
 
     name: str
     run: Run
     why: tuple[str, ...]
+    serial: str
     differences: tuple[str, ...]
 
     @property
@@ -168,19 +172,13 @@ class Prediction:
         return not self.differences
 
     def __str__(self) -> str:
-        if self.agrees:
-            return "\n".join(["as predicted" + (":" if self.why else ""), *_indented(self.why)])
-        return "\n".join(
-            [
-                f"NOT as predicted, where version 0 is the table's version {self.run.base}:",
-                *_indented(self.differences),
-                *_indented(self.why),
-            ]
-        )
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+        said = [*self.why, self.serial] if self.serial else [*self.why]
+        if self.differences:
+            head = f"NOT as predicted, where version 0 is the table's version {self.run.base}:"
+            said = [*self.differences, *said]
+        else:
+            head = "as predicted" + (":" if said else "")
+        return "\n".join([head, *(f"  {line}" for line in said)])
 
 
 def story(
@@ -283,7 +281,16 @@ def predict(
         tuple({like.name: versions[k]} for k in range(window.base, window.last + 1)),
     )
     why = () if found is None else tuple(refusal(found))
-    return Prediction(window.asked.name, predicted, why, compare(predicted, seen))
+    serial = "" if found is not None else _serial(test, predicted)
+    return Prediction(window.asked.name, predicted, why, serial, compare(predicted, seen))
+
+
+def _serial(test: Litmus, run: Run) -> str:
+    """The serial explanation of a run with several writers, by the table's own numbers."""
+    if not 1 < len(run.versions) - 1 <= MOST_WRITERS:
+        return ""
+    found = explain_serially(test, run)
+    return serial_words(found.orders, tuple(k + run.base for k in found.unexplained))
 
 
 def _refuse_layout(

@@ -106,6 +106,13 @@ class Parked:
         """Let it go on to a later phase; TimeLimit if it does not come there in time."""
         self._race.go_on(self._running, until)
 
+    def next(self, until: Phase = "commit") -> None:
+        """Let its transaction try its commit, and hold the next one that it starts (OPTIMIZE tries again after
+        a conflict, DROP FEATURE makes several commits) at a phase, or let it end; TimeLimit if neither comes
+        in time.
+        """
+        self._race.next(self._running, until)
+
     def release(self) -> Ending:
         """Let it try its commit, and how that ended; TimeLimit if it does not end in time."""
         return self._race.ending(self._running)
@@ -144,7 +151,7 @@ class Race:
         snapshot). Without a name a statement is called by its first word.
 
         TimeLimit if it neither comes there nor ends in time. What has several transactions is parked at its
-        first, the others run freely.
+        first; the others run freely, but for those that ``Parked.next`` holds.
         """
         return Parked(self, self._start(body, name, until))
 
@@ -162,6 +169,14 @@ class Race:
         running.made += self._since(before)
         if running.told is not None:
             self._account.step(running.told, f"park-{until}")
+
+    def next(self, running: _Running, until: Phase) -> None:
+        """Let what is parked go on to its next transaction."""
+        before = self._snapshot(running)
+        self.parking.next(running.transaction, until)
+        running.made += self._since(before)
+        if running.told is not None:
+            running.told.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
 
     def ending(self, running: _Running) -> Ending:
         """Release what is parked."""

@@ -91,7 +91,8 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
     assert found.agrees, found.differences
     assert (found.outcome, found.run.base) == (seen.outcome, 1)
     if seen.commits:
-        assert str(found) == "as predicted"
+        orders = "One serial order of the writers gives the table: delete insert."
+        assert str(found) == f"as predicted:\n  {orders}"
     else:
         assert found.why == (
             (

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Ending", "Parked", "Race", "race"]
 
+TORN = "IllegalStateTransitionException"
+"""What Delta's observer of one transaction raises where it sees two (fuzzer/AtomicBarrier.scala)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -108,8 +111,8 @@ class Parked:
 
     def next(self, until: Phase = "commit") -> None:
         """Let its transaction try its commit, and hold the next one that it starts (OPTIMIZE tries again after
-        a conflict, DROP FEATURE makes several commits) at a phase, or let it end; TimeLimit if neither comes
-        in time.
+        a conflict, VACUUM makes two commits) at a phase, or let it end; TimeLimit if neither comes in time,
+        IsolitmusError where it begins one that it never commits (DROP FEATURE does), and then another.
         """
         self._race.next(self._running, until)
 
@@ -175,6 +178,7 @@ class Race:
         before = self._snapshot(running)
         self.parking.next(running.transaction, until)
         running.made += self._since(before)
+        self._refuse_torn(running)
         if running.told is not None:
             running.told.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
 
@@ -184,6 +188,7 @@ class Race:
         self.parking.finish(running.transaction)
         last = latest(self.table)
         running.made += self._since(before)
+        self._refuse_torn(running)
         seen = self._seen(running)
         if seen.read_version is not None:  # OPTIMIZE has its snapshot when it comes to ``init``
             running.read_version = min(running.read_version, seen.read_version)
@@ -220,6 +225,16 @@ class Race:
             return foretell(self._session, window, self._given, self.table), ""
         except IsolitmusError as error:
             return None, str(error).splitlines()[0]
+
+    def _refuse_torn(self, running: _Running) -> None:
+        """IsolitmusError for what failed because it was held, and not by what it does."""
+        error = running.transaction.error if running.transaction.ended else None
+        if error is not None and understand(error, self._session.jvm).exception == TORN:
+            raise IsolitmusError(
+                f"{running.name} cannot be held there: it began a transaction without committing it, and then"
+                " another one, which Delta's observer of one transaction fails; park its parts one by one"
+                f" (it has made {len(running.made)} commits)"
+            ) from error
 
     def _start(
         self, body: str | Callable[[], object], name: str | None, until: Phase | None

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import PySparkException
-
 from isolitmus.checker.running.execute import execute, observe
 from isolitmus.checker.running.serial import MOST_WRITERS, explain_serially
 from isolitmus.checker.runs import compare
@@ -217,6 +215,8 @@ def foretell(session: Session, window: Window, given: str | Path, table: Path) -
 
     IsolitmusError, one sentence, for what leaves no prediction.
     """
+    from pyspark.errors import PySparkException
+
     commits = read_commits(table)
     made = {version for other in window.told for version in other.commits}
     for commit in commits:

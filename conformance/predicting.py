@@ -45,6 +45,7 @@ __all__ = [
     "foretell",
     "predict",
     "respelled",
+    "settings",
     "story",
 ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from isolitmus.conformance.likeness import Unlike, likeness
 from isolitmus.conformance.log import read_commits
-from isolitmus.conformance.predicting import Account, predict, story
+from isolitmus.conformance.predicting import Account, predict, settings, story
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TransactionRun
 
@@ -283,3 +283,24 @@ def test_two_statements_of_one_name_are_refused(commits):
         account.step(told, "both")
     with pytest.raises(Unlike, match="two statements are called it"):
         story(account.window(told, 1), likeness(commits(), "t"), {}, {})
+
+
+class Spark:
+    """A session with these confs, that caches these tables."""
+
+    def __init__(self, confs, *cached):
+        self.conf, self.catalog, self._cached = confs, self, cached
+
+    def isCached(self, table):  # noqa: N802 - Spark's name
+        return table in self._cached
+
+
+def test_the_settings_of_a_session():
+    skipping = "spark.databricks.delta.stats.skipping"
+    confs = {skipping: "false", "spark.sql.files.maxRecordsPerFile": "2", "mine": "x"}
+    assert settings(Spark(confs), "t") == ({skipping: "false"}, 2)
+    assert settings(Spark({}, "u"), "t") == ({}, None)
+    with pytest.raises(Unlike, match="ansi.enabled is false, and the model knows Spark with true"):
+        settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
+    with pytest.raises(Unlike, match="t is cached"):
+        settings(Spark({}, "t"), "t")

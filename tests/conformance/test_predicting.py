@@ -300,7 +300,9 @@ def test_the_settings_of_a_session():
     confs = {skipping: "false", "spark.sql.files.maxRecordsPerFile": "2", "mine": "x"}
     assert settings(Spark(confs), "t") == ({skipping: "false"}, 2)
     assert settings(Spark({}, "u"), "t") == ({}, None)
-    with pytest.raises(Unlike, match="ansi.enabled is false, and the model knows Spark with true"):
+    with pytest.raises(
+        Unlike, match=r"ansi\.enabled is false, and the model knows Spark with true"
+    ):
         settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
     with pytest.raises(Unlike, match="t is cached"):
         settings(Spark({}, "t"), "t")

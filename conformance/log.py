@@ -23,15 +23,21 @@ Action = dict[str, Any]
 class Commit:
     """One version of a table: what the commit says of itself, and the files that it adds and removes.
 
-    Actions are dictionaries as in the log. Fields that a writer left out are None, and so is the
-    ``schema`` (Spark's JSON) of a commit that leaves the metadata as it was.
+    Actions are dictionaries as in the log. Fields that a writer left out are None, and so are the
+    ``metadata`` and the ``protocol`` of a commit that leaves them as they were.
     """
 
     version: int
     info: Mapping[str, Any] = field(default_factory=dict)
     adds: tuple[Action, ...] = ()
     removes: tuple[Action, ...] = ()
-    schema: str | None = None
+    metadata: Action | None = None
+    protocol: Action | None = None
+
+    @property
+    def schema(self) -> str | None:
+        """The schema (Spark's JSON) of a commit that writes the metadata."""
+        return None if self.metadata is None else self.metadata["schemaString"]
 
     @property
     def read_version(self) -> int | None:
@@ -52,6 +58,28 @@ class Commit:
     def operation(self) -> str | None:
         """The command, such as ``WRITE``, ``DELETE`` or ``OPTIMIZE``."""
         return self.info.get("operation")
+
+    @property
+    def words(self) -> str:
+        """The commit for a person.
+
+        >>> add = {"path": "f", "partitionValues": {"day": "3"}}
+        >>> Commit(8, {"operation": "WRITE", "isBlindAppend": True}, (add,)).words
+        'version 8 (WRITE: 1 file added in day=3, a blind append)'
+        """
+        counts = ((len(self.adds), "added"), (len(self.removes), "removed"))
+        files = " and ".join(
+            f"{count} file{'s' if count > 1 else ''} {what}" for count, what in counts if count
+        )
+        folders = {
+            ", ".join(f"{k}={v}" for k, v in action["partitionValues"].items())
+            for action in (*self.adds, *self.removes)
+            if action.get("partitionValues")
+        }
+        where = f" in {'; '.join(sorted(folders))}" if folders else ""
+        blind = ", a blind append" if self.blind else ""
+        said = f"{files}{where}{blind}" if files else "no file"
+        return f"version {self.version} ({self.operation}: {said})"
 
 
 def latest(table: Path) -> int:
@@ -91,7 +119,8 @@ def _read(version: int, path: Path) -> Commit:
         next((a["commitInfo"] for a in actions if "commitInfo" in a), {}),
         tuple(a["add"] for a in actions if "add" in a),
         tuple(a["remove"] for a in actions if "remove" in a),
-        next((a["metaData"]["schemaString"] for a in actions if "metaData" in a), None),
+        next((a["metaData"] for a in actions if "metaData" in a), None),
+        next((a["protocol"] for a in actions if "protocol" in a), None),
     )
 
 

@@ -13,7 +13,8 @@ of them does it hold a lock. What follows from Delta's rules:
 * An observer serves one transaction. OPTIMIZE starts a second one on the same thread after a
   conflict, to see whether it may retry (OptimizeTableCommand.scala, commitAndRetry); with the same
   observer that would fail with IllegalStateTransitionException in place of the conflict. So the
-  observer that does nothing is chained behind ours, and a second transaction runs freely.
+  observer that does nothing is chained behind ours, and a second transaction runs freely, unless it is
+  to be held, too: then it gets an observer of its own, chained behind the first.
 * Between the two, a chained observer waits for the exit of POST_COMMIT, which nobody else opens.
 
 A post-commit hook with a transaction of its own (auto-compaction) runs before the chain advances,
@@ -84,6 +85,12 @@ class Transaction(Generic[T]):
         if self._brake is not None:
             self._brake.release(until)
 
+    def pass_on(self, until: Phase) -> None:
+        """Let a parked statement's transaction go, and hold the next one that it starts at a phase."""
+        if self._brake is not None:
+            self._brake.chain()
+            self._brake.release(until)
+
     @property
     def error(self) -> BaseException | None:
         """What the statement raised, once it has ended."""
@@ -145,6 +152,13 @@ class Parking:
         transaction.go_on(stop)
         self._until(transaction, stop, "")
 
+    def next(self, transaction: Transaction[Any], stop: Phase) -> None:
+        """Let a parked statement's transaction go, and wait for the statement to come to a phase of its next
+        one, or end.
+        """
+        transaction.pass_on(stop)
+        self._until(transaction, stop, "")
+
     def finish(self, transaction: Transaction[Any]) -> None:
         """Release a parked statement and wait for its end."""
         transaction.go_on()
@@ -175,17 +189,22 @@ _WHERE: dict[Phase, str] = {
 
 
 class _Brake:
-    """Delta's observer of one transaction, held at the entry of its phases, one after another."""
+    """Delta's observer of one transaction after another, each held at the entry of its phases."""
 
     def __init__(self, name: str, session: Session) -> None:
         package = "org.apache.spark.sql.delta"
+        self._name = name
         self._current = session.scala(f"{package}.TransactionExecutionObserver")
         self._idle = session.scala(f"{package}.NoOpTransactionExecutionObserver")
-        fuzzer = f"{package}.fuzzer"
-        phases = session.java(f"{fuzzer}.OptimisticTransactionPhases").forName(name)
-        observer = session.java(f"{fuzzer}.PhaseLockingTransactionExecutionObserver")
-        self._observer = observer(phases)
-        self._observer.setNextObserver(self._idle, True)
+        self._session = session
+        self._observer = self._observe()
+
+    def _observe(self) -> Any:
+        """An observer of a transaction, all of its barriers shut."""
+        fuzzer = "org.apache.spark.sql.delta.fuzzer"
+        phases = self._session.java(f"{fuzzer}.OptimisticTransactionPhases").forName(self._name)
+        observer = self._session.java(f"{fuzzer}.PhaseLockingTransactionExecutionObserver")(phases)
+        observer.setNextObserver(self._idle, True)
         self._phases: dict[Phase, Any] = {
             "init": phases.initialPhase(),
             "prepare": phases.preparePhase(),
@@ -197,6 +216,7 @@ class _Brake:
             (None, phases.postCommitPhase().entryBarrier()),
             (None, phases.postCommitPhase().exitBarrier()),
         ]
+        return observer
 
     def install(self) -> None:
         """Observe the transactions of the calling thread."""
@@ -205,6 +225,14 @@ class _Brake:
     def remove(self) -> None:
         """Observe them no longer."""
         self._current.setObserver(self._idle)
+
+    def chain(self) -> None:
+        """Let the transaction go; from its end on the next one is observed."""
+        observer, shut = self._observer, self._shut
+        self._observer = self._observe()
+        observer.setNextObserver(self._observer, True)
+        for _, barrier in shut:
+            barrier.unblock()
 
     def reached(self, phase: Phase) -> bool:
         return bool(self._phases[phase].hasReached())

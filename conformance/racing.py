@@ -2,7 +2,7 @@
 
 What the callable does is its own business: SQL, a DataFrame, DeltaTable. It runs in a thread of its own
 until its transaction comes to a phase, and waits there; who wrote what meanwhile, and how it ended, is read
-from the table's log.
+from the table's log. Of a statement that is given as a text, the model says how it should end, and why.
 """
 
 from __future__ import annotations
@@ -14,114 +14,289 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from isolitmus.conformance.failure import keep_java_exceptions, understand
-from isolitmus.conformance.log import read_commits
+from isolitmus.conformance.log import latest, read_commits
 from isolitmus.conformance.parking import Parking
+from isolitmus.conformance.predicting import Account, foretell, respelled
 from isolitmus.conformance.session import Session
 from isolitmus.conformance.threads import Interruption
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import TransactionRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from isolitmus.conformance.log import Commit
     from isolitmus.conformance.parking import Phase, Transaction
+    from isolitmus.conformance.predicting import Prediction, Told
 
 __all__ = ["Ending", "Parked", "Race", "race"]
 
-PARTITION = "partitionValues"
+TORN = "IllegalStateTransitionException"
+"""What Delta's observer of one transaction raises where it sees two (fuzzer/AtomicBarrier.scala)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a parked callable ended.
+    """How a parked callable or statement ended.
 
     ``outcome`` as of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's
-    class, or ``error:CLASS``. ``read_version`` is the table's newest version when it was parked, ``version``
-    what it became; ``overtook`` are the commits between, the table's own numbers all. ``error`` is what it
-    raised.
+    class, or ``error:CLASS``. ``read_version`` is the table's newest version when its snapshot was taken,
+    ``commits`` are the versions that it made, ``overtook`` the commits between, the table's own numbers all.
+    ``again`` is the version that it read at a second attempt (OPTIMIZE makes one), None if it made none;
+    ``error`` is what it raised. ``prediction`` is what the model says of it, or ``unpredicted`` why it says
+    nothing.
     """
 
     name: str
     outcome: str
     error_class: str | None
     read_version: int
-    version: int | None
+    commits: tuple[int, ...]
     overtook: tuple[Commit, ...]
+    again: int | None = None
     error: BaseException | None = None
+    prediction: Prediction | None = None
+    unpredicted: str = ""
+
+    @property
+    def version(self) -> int | None:
+        """The first version that it made; None if it failed or recorded nothing."""
+        return self.commits[0] if self.outcome == "committed" else None
 
     def __str__(self) -> str:
-        ended = (
-            "committed as" if self.outcome == "committed" else f"ended with {self.outcome} after"
-        )
-        version = self.read_version if self.version is None else self.version
-        lines = [f"{self.name} read version {self.read_version} and {ended} version {version}"]
+        again = "" if self.again is None else f", tried again on version {self.again}"
+        first = f"{self.name} read version {self.read_version}{again} and "
+        made = " to ".join(map(str, dict.fromkeys((*self.commits[:1], *self.commits[-1:]))))
+        made = f"version{'s' if len(self.commits) > 1 else ''} {made}"
         if self.outcome == "no-op":
-            lines = [f"{self.name} read version {self.read_version} and recorded nothing"]
-        if self.error_class is not None:
-            lines[0] += f" ({self.error_class})"
-        lines += [f"  {_words(commit)} overtook it" for commit in self.overtook]
+            first += "recorded nothing"
+        elif self.outcome == "committed":
+            first += f"committed as {made}"
+        else:
+            after = f" after it had made {made}" if self.commits else ""
+            first += f"ended with {self.outcome}{after}"
+        lines = [first + (f" ({self.error_class})" if self.error_class is not None else "")]
+        lines += [f"  {commit.words} overtook it" for commit in self.overtook]
+        if self.prediction is not None:
+            lines += [f"  {line}" for line in str(self.prediction).splitlines()]
+        elif self.unpredicted:
+            lines.append(f"  no prediction: {self.unpredicted}")
         return "\n".join(lines)
 
 
 class Parked:
-    """A callable that waits before its commit, or has ended without coming there (``ended``)."""
+    """What waits before its commit, or has ended without coming there (``ended``)."""
 
-    def __init__(self, race: Race, name: str, transaction: Transaction[Any], version: int) -> None:
-        self._race, self._transaction = race, transaction
-        self.name, self.read_version = name, version
+    def __init__(self, race: Race, running: _Running) -> None:
+        self._race, self._running = race, running
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._running.name
+
+    @property
+    def read_version(self) -> int:
+        """The table's newest version when its snapshot was taken, or so far."""
+        return self._running.read_version
 
     @property
     def ended(self) -> bool:
         """Whether it is not parked any more, or never was: it had nothing to commit."""
-        return self._transaction.ended
+        return self._running.transaction.ended
 
     def go_on(self, until: Phase) -> None:
         """Let it go on to a later phase; TimeLimit if it does not come there in time."""
-        self._race.parking.move(self._transaction, until)
+        self._race.go_on(self._running, until)
+
+    def next(self, until: Phase = "commit") -> None:
+        """Let its transaction try its commit, and hold the next one that it starts (OPTIMIZE tries again after
+        a conflict, VACUUM makes two commits) at a phase, or let it end; TimeLimit if neither comes in time,
+        IsolitmusError where it begins one that it never commits (DROP FEATURE does), and then another.
+        """
+        self._race.next(self._running, until)
 
     def release(self) -> Ending:
         """Let it try its commit, and how that ended; TimeLimit if it does not end in time."""
-        return self._race.ending(self, self._transaction)
+        return self._race.ending(self._running)
+
+
+@dataclass(slots=True)
+class _Running:
+    """What a race has started: ``held`` while its snapshot is not taken, ``made`` are its versions so far."""
+
+    name: str
+    transaction: Transaction[Any]
+    read_version: int
+    held: bool
+    made: tuple[int, ...]
+    told: Told | None
 
 
 class Race:
-    """Parks callables; made by ``race``."""
+    """Parks callables and statements; made by ``race``."""
 
-    def __init__(self, session: Session, table: Path, seconds: float) -> None:
+    def __init__(self, session: Session, given: str | Path, table: Path, seconds: float) -> None:
         self.table = table
+        self._given = given
         self._session = session
+        self._account = Account()
         self.parking = Parking(session, Interruption(), seconds)
 
-    def park(self, body: Callable[[], object], name: str = "it", until: Phase = "commit") -> Parked:
-        """Run a callable in a thread until its transaction comes to a phase: ``commit`` (it has read and
-        written its files), ``prepare`` (before it knows its actions), ``init`` (before its snapshot).
+    def park(
+        self,
+        body: str | Callable[[], object],
+        name: str | None = None,
+        until: Phase = "commit",
+    ) -> Parked:
+        """Run a callable, or a statement, in a thread until its transaction comes to a phase: ``commit`` (it
+        has read and written its files), ``prepare`` (before it knows its actions), ``init`` (before its
+        snapshot). Without a name a statement is called by its first word.
 
-        TimeLimit if it neither comes there nor ends in time. A callable with several transactions is parked
-        at its first, the others run freely.
+        TimeLimit if it neither comes there nor ends in time. What has several transactions is parked at its
+        first; the others run freely, but for those that ``Parked.next`` holds.
         """
-        version = self._newest()
-        transaction = self.parking.start(name, body, until)
-        return Parked(self, name, transaction, version)
+        return Parked(self, self._start(body, name, until))
 
-    def ending(self, parked: Parked, transaction: Transaction[Any]) -> Ending:
-        """Release a parked callable."""
-        before = self._newest()
-        self.parking.finish(transaction)
-        later = read_commits(self.table, since=parked.read_version)
-        own = tuple(commit for commit in later if commit.version > before)
-        overtook = tuple(commit for commit in later if commit.version <= before)
-        error = transaction.error
-        outcome, error_class = "committed" if own else "no-op", None
-        if error is not None:
-            failure = understand(error, self._session.jvm)
-            outcome, error_class = failure.outcome, failure.error_class
-        version = own[0].version if own and error is None else None
+    def sql(self, text: str, name: str | None = None) -> None:
+        """Run a statement to its end, of which the model then knows what it did; raises what it raises."""
+        running = self._start(text, name, None)
+        if running.told is not None:
+            running.told.seen = self._seen(running)
+        running.transaction.result()
+
+    def go_on(self, running: _Running, until: Phase) -> None:
+        """Let what is parked go on to a later phase."""
+        before = self._snapshot(running)
+        self.parking.move(running.transaction, until)
+        running.made += self._since(before)
+        if running.told is not None:
+            self._account.step(running.told, f"park-{until}")
+
+    def next(self, running: _Running, until: Phase) -> None:
+        """Let what is parked go on to its next transaction."""
+        before = self._snapshot(running)
+        self.parking.next(running.transaction, until)
+        running.made += self._since(before)
+        self._refuse_torn(running)
+        if running.told is not None:
+            running.told.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
+
+    def ending(self, running: _Running) -> Ending:
+        """Release what is parked."""
+        before = self._snapshot(running)
+        self.parking.finish(running.transaction)
+        last = latest(self.table)
+        running.made += self._since(before)
+        self._refuse_torn(running)
+        seen = self._seen(running)
+        if seen.read_version is not None:  # OPTIMIZE has its snapshot when it comes to ``init``
+            running.read_version = min(running.read_version, seen.read_version)
+        later = read_commits(self.table, since=running.read_version)
+        overtook = tuple(c for c in later if c.version <= before and c.version not in running.made)
+        prediction, unpredicted = self._foretold(running, seen, last)
         return Ending(
-            parked.name, outcome, error_class, parked.read_version, version, overtook, error
+            running.name,
+            seen.outcome,
+            seen.error_class,
+            running.read_version,
+            running.made,
+            overtook,
+            seen.read_version if seen.read_version != running.read_version else None,
+            running.transaction.error,
+            prediction,
+            unpredicted,
         )
 
-    def _newest(self) -> int:
-        return max((commit.version for commit in read_commits(self.table)), default=-1)
+    def _foretold(
+        self, running: _Running, seen: TransactionRun, last: int
+    ) -> tuple[Prediction | None, str]:
+        """What the model says of what ended so, or why it says nothing."""
+        told = running.told
+        if told is None:
+            return (
+                None,
+                f"{running.name} is a callable; of a statement, as a text, the model says why",
+            )
+        self._account.step(told, "commit")
+        told.seen = seen
+        try:
+            window = self._account.window(told, last)
+            return foretell(self._session, window, self._given, self.table), ""
+        except IsolitmusError as error:
+            return None, str(error).splitlines()[0]
+
+    def _refuse_torn(self, running: _Running) -> None:
+        """IsolitmusError for what failed because it was held, and not by what it does."""
+        error = running.transaction.error if running.transaction.ended else None
+        if error is not None and understand(error, self._session.jvm).exception == TORN:
+            raise IsolitmusError(
+                f"{running.name} cannot be held there: it began a transaction without committing it, and then"
+                " another one, which Delta's observer of one transaction fails; park its parts one by one"
+                f" (it has made {len(running.made)} commits)"
+            ) from error
+
+    def _start(
+        self, body: str | Callable[[], object], name: str | None, until: Phase | None
+    ) -> _Running:
+        """Start a callable or a statement, until it comes to a phase or to its end."""
+        before = latest(self.table)
+        told = self._tell(body, before, name) if isinstance(body, str) else None
+        called = told.name if told is not None else name or "it"
+        if told is not None:
+            self._account.step(told, "both" if until is None else f"park-{until}")
+        spark = self._session.spark
+        run = (lambda: spark.sql(body).collect()) if isinstance(body, str) else body
+        transaction = self.parking.start(called, run, until)
+        return _Running(called, transaction, before, until == "init", self._since(before), told)
+
+    def _tell(self, sql: str, began: int, name: str | None) -> Told:
+        """Take note of a statement."""
+        unknown = ""
+        try:
+            if _path(self._session.spark, self._given) != self.table:
+                unknown = f"'{self._given}' means another table by now"
+            sql = respelled(sql, self._given)
+        except IsolitmusError as error:
+            unknown = str(error)
+        return self._account.tell(sql, began, name, unknown)
+
+    def _snapshot(self, running: _Running) -> int:
+        """The newest version, at which a snapshot that is not taken yet will be taken."""
+        newest = latest(self.table)
+        if running.held:
+            running.read_version, running.held = newest, False
+        return newest
+
+    def _since(self, version: int) -> tuple[int, ...]:
+        return tuple(commit.version for commit in read_commits(self.table, since=version))
+
+    def _seen(self, running: _Running) -> TransactionRun:
+        """How something ended, by the table's own numbers."""
+        made, error = running.made, running.transaction.error
+        if error is not None:
+            failure = understand(error, self._session.jvm)
+            return TransactionRun(
+                failure.outcome,
+                failure.exception,
+                failure.error_class,
+                running.read_version,
+                max(made, default=None),
+                made,
+            )
+        if not made:
+            return TransactionRun("no-op", read_version=running.read_version)
+        first, last = (read_commits(self.table, since=made[k] - 1)[0] for k in (0, -1))
+        read = running.read_version if first.read_version is None else first.read_version
+        return TransactionRun(
+            "committed",
+            read_version=read,
+            version=last.version,
+            commits=made,
+            blind=last.blind,
+            isolation_level=last.isolation_level,
+            operation=last.operation,
+        )
 
 
 @contextmanager
@@ -139,7 +314,7 @@ def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Ra
     """
     path = _path(spark, table)
     session = Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
-    running = Race(session, path, seconds)
+    running = Race(session, table, path, seconds)
     with keep_java_exceptions(), running.parking:
         yield running
 
@@ -164,20 +339,3 @@ def _path(spark: Any, table: str | Path) -> Path:
     if url.scheme not in ("", "file"):
         raise IsolitmusError(f"'{table}' is at {location}; a race needs a table on the file system")
     return Path(unquote(url.path))
-
-
-def _words(commit: Commit) -> str:
-    """A commit in words."""
-    counts = ((len(commit.adds), "added"), (len(commit.removes), "removed"))
-    files = " and ".join(
-        f"{count} file{'s' if count > 1 else ''} {what}" for count, what in counts if count
-    )
-    folders = {
-        ", ".join(f"{k}={v}" for k, v in action[PARTITION].items())
-        for action in (*commit.adds, *commit.removes)
-        if action.get(PARTITION)
-    }
-    where = f" in {'; '.join(sorted(folders))}" if folders else ""
-    blind = ", a blind append" if commit.blind else ""
-    said = f"{files}{where}{blind}" if files else "no file"
-    return f"version {commit.version} ({commit.operation}: {said})"

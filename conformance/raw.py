@@ -13,22 +13,23 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.header import FEATURES, SUPPORTED, Header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from isolitmus.conformance.session import Session
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Row, Value
 
-__all__ = ["create", "fill", "raw_body"]
+__all__ = ["TYPES", "create", "fill", "raw_body"]
 
-TYPES = {
+TYPES: Mapping[Type, str] = {
     "INT": "integer",
     "BIGINT": "long",
     "STRING": "string",
     "DATE": "date",
     "BOOLEAN": "boolean",
 }
+"""Spark's names of the types."""
 DELTA = "org.apache.spark.sql.delta"
 
 

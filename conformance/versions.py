@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from isolitmus.conformance.log import latest, live_files, read_commits
 from isolitmus.model.values import sort_rows
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
-    from isolitmus.conformance.log import Commit
+    from isolitmus.conformance.log import Action, Commit
     from isolitmus.conformance.session import Session
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["Chronicle", "ReadVersions", "plain_row", "rows_by_version"]
+__all__ = ["Chronicle", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
 
 ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
 """How an engine reads the rows of the table at a path, at its versions from the first to the last."""
@@ -118,6 +119,24 @@ def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict
     for version, *values in collected:
         rows[version].append(plain_row(values))
     return {version: sort_rows(found) for version, found in rows.items()}
+
+
+def rows_by_file(
+    session: Session, path: Path, version: int, files: Sequence[Action]
+) -> dict[str, Rows]:
+    """The live rows of each file of a table at a version, by the path that its ``add`` says."""
+    from pyspark.sql import DataFrame
+
+    log, none = session.delta_log(path), session.scala("scala.None")
+    log.update(False, none, none)
+    snapshot = log.getSnapshotAt(version, none, none, False)
+    adds = session.sequence(session.delta_action({"add": file}) for file in files)
+    frame = DataFrame(log.createDataFrame(snapshot, adds, False, none), session.spark)
+    found: dict[str, list[Row]] = {}
+    for file, *values in frame.selectExpr("_metadata.file_name", "*").collect():
+        found.setdefault(file, []).append(plain_row(values))
+    names = {file["path"]: unquote(file["path"]).rpartition("/")[2] for file in files}
+    return {path: sort_rows(found.get(name, ())) for path, name in names.items()}
 
 
 def _schema(commits: Sequence[Commit], version: int) -> str:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.raw import RawFile
+    from isolitmus.model.table import File
     from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["TYPES", "Column", "Identity", "Schema", "Type"]
@@ -60,6 +61,7 @@ class Schema:
     ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE. ``parquet``
     are the rows of the Parquet table that is in its place until CONVERT TO DELTA.
     ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
+    ``held`` are those of a real table, with their rows, that it begins with instead of none.
     ``exists`` False: it is not there yet, and made as declared. ``partition_indexes`` are the positions
     of the partition columns.
     """
@@ -73,6 +75,7 @@ class Schema:
     exists: bool = True
     clustered_by: tuple[str, ...] = ()
     parquet: Rows = ()
+    held: tuple[File, ...] = ()
     partition_indexes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:

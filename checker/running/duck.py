@@ -16,6 +16,7 @@ from isolitmus.checker.running.duck_sql import (
     after_init,
     condition,
     create_table,
+    filled,
     resumed,
     sequences,
     translate,
@@ -109,7 +110,8 @@ class DuckExecutor:
         self._setup: list[str] = []
         for schema in tables.values():
             gone = f'DROP TABLE IF EXISTS "{schema.name}"'
-            self._setup += [create_table(schema), *sequences(schema)] if schema.exists else [gone]
+            made = [create_table(schema), *sequences(schema), *filled(schema)]
+            self._setup += made if schema.exists else [gone]
         self._checks: list[Checks] = [{}]
         self._features: Features = frozenset(
             (schema.name, name)

@@ -28,6 +28,7 @@ __all__ = [
     "after_init",
     "condition",
     "create_table",
+    "filled",
     "resumed",
     "sequences",
     "translate",
@@ -91,6 +92,12 @@ def condition(text: str) -> str:
 def create_table(schema: Schema) -> str:
     """What makes the table as it is declared, empty."""
     return f'CREATE OR REPLACE TABLE "{schema.name}" ({_columns(schema)})'
+
+
+def filled(schema: Schema) -> list[str]:
+    """What puts the rows into a table that it holds from the start."""
+    rows = [f"({', '.join(map(literal, r.values))})" for file in schema.held for r in file.rows]
+    return [f'INSERT INTO "{schema.name}" VALUES {", ".join(rows)}'] if rows else []
 
 
 def sequences(schema: Schema) -> list[str]:

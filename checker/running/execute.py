@@ -66,12 +66,13 @@ def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database
 
 
 def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
-    """The empty tables that are there, and what they are after each statement of ``init``, each one commit.
+    """The tables that are there, empty or with the files that they hold, and what they are after each
+    statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
     database: Database = {
-        name: TableState(tuple(file_of(schema, file) for file in schema.files))
+        name: TableState((*schema.held, *(file_of(schema, file) for file in schema.files)))
         for name, schema in tables.items()
         if schema.exists
     }

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows
 
 __all__ = [
+    "MOST_WRITERS",
     "Disagreement",
     "Executor",
     "ModelExecutor",

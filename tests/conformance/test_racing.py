@@ -1,10 +1,16 @@
-"""Races of people's own code: any callable is parked, overtaken and released; nothing stays behind."""
+"""Races of people's own code: any callable is parked, overtaken and released; nothing stays behind.
 
+Of statements that are given as texts the model says how they end, and that is how they do.
+"""
+
+import re
 import threading
+from pathlib import Path
 
 import pytest
 
 from isolitmus.conformance import race
+from isolitmus.conformance.tables import made
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 
 pytest_plugins = ["isolitmus.conformance.fixtures"]
@@ -38,9 +44,10 @@ def test_who_is_overtaken_fails_and_says_by_whom(spark):
         None,
     )
     assert str(ending) == (
-        "delete read version 1 and ended with ConcurrentAppendException after version 1"
+        "delete read version 1 and ended with ConcurrentAppendException"
         " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)\n"
-        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it"
+        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
+        "  no prediction: delete is a callable; of a statement, as a text, the model says why"
     )
     assert rows(spark) == [(1, 0), (2, 1), (100, 0)]
 
@@ -89,7 +96,8 @@ def test_phases(spark):
         early = run.park(lambda: spark.sql("DELETE FROM t WHERE part = 0"), "early", until="init")
         spark.sql("INSERT INTO t VALUES (100, 0)")
         early.go_on("commit")
-        assert early.release().outcome == "committed"
+        ending = early.release()
+    assert (ending.outcome, ending.read_version, ending.overtook) == ("committed", 2, ())
     assert rows(spark) == [(2, 1)]
 
 
@@ -113,3 +121,174 @@ def test_a_race_needs_a_delta_table(spark, table):
     said = pytest.raises(IsolitmusError, match=f"'{table}' is no Delta table that Spark can read")
     with said, race(spark, table):
         pass
+
+
+DELETE = "DELETE FROM t WHERE part = 0"
+INSERT = "INSERT INTO t VALUES (100, 0)"
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+@pytest.fixture
+def opened(session, make):
+    """opened(level, …): a table t of (1, 0), (2, 0), (3, 1) in a session."""
+    rooms = []
+
+    def opened(level, *, partitioned=True, properties=()):
+        litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
+        rooms.append(made(litmus, level, session))
+        client = rooms[-1].__enter__().client("t")
+        client.sql("INSERT INTO t VALUES (1, 0), (2, 0), (3, 1)")
+        return client
+
+    yield opened
+    for room in rooms:
+        room.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("level", "partitioned", "properties"),
+    [
+        ("Serializable", True, {}),
+        ("Serializable", False, VECTORS),
+        ("WriteSerializable", True, VECTORS),
+        ("WriteSerializable", False, {}),
+    ],
+)
+def test_what_is_predicted_happens(opened, level, partitioned, properties):
+    """After a DELETE of one row of two, which with deletion vectors leaves the file as it is."""
+    spark = opened(level, partitioned=partitioned, properties=properties)
+    spark.sql("DELETE FROM t WHERE id = 2")
+    with race(spark, "t") as run:
+        delete = run.park(DELETE)
+        run.sql(INSERT)
+        overtaken = delete.release()
+        update = run.park("UPDATE t SET id = id + 1 WHERE id = 100")
+        other = run.park("DELETE FROM t WHERE id = 3", "other")
+        first, second = update.release(), other.release()
+    for ending in (overtaken, first, second):
+        assert ending.prediction.agrees, str(ending)
+        assert ending.prediction.outcome == ending.outcome
+    committed = level == "WriteSerializable"
+    assert overtaken.outcome == ("committed" if committed else "ConcurrentAppendException")
+    assert overtaken.prediction.serial == (
+        "One serial order of the writers gives the table: delete insert." if committed else ""
+    )
+    assert (first.outcome, second.outcome) == ("committed", "ConcurrentAppendException")
+    assert second.prediction.why[-1] == "so other cannot commit: ConcurrentAppendException"
+
+
+def test_a_hole_has_no_serial_order(opened):
+    spark = opened("WriteSerializable")
+    with race(spark, "t") as run:
+        delete = run.park(DELETE)
+        run.sql(INSERT)
+        run.sql("INSERT INTO t SELECT sum(id), 1 FROM t WHERE part = 0")
+        said = str(delete.release())
+    assert said == (
+        "delete read version 2 and committed as version 5\n"
+        "  version 3 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
+        "  version 4 (WRITE: 1 file added in part=1) overtook it\n"
+        "  as predicted:\n"
+        "    No serial order of the writers gives the table: at version 5 none does."
+    )
+
+
+def test_a_statement_that_was_held_before_its_snapshot(spark):
+    """What its subquery reads is planned before: the model knows that, too."""
+    with race(spark, "t") as run:
+        update = run.park("UPDATE t SET id = (SELECT max(id) FROM t) WHERE part = 1", until="init")
+        run.sql("INSERT INTO t VALUES (100, 1)")
+        update.go_on("commit")
+        ending = update.release()
+    assert (ending.outcome, ending.read_version) == ("committed", 2)
+    assert ending.prediction.agrees, str(ending)
+    assert rows(spark) == [(1, 0), (2, 1), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("parked", "said"),
+    [
+        (
+            DELETE,
+            r"version 2 \(WRITE: 1 file .*\) is of no statement that the race was given as a text",
+        ),
+        ("SELECT * FROM t", "select only reads, and so has no commit to park at"),
+        ("RESTORE TABLE t TO VERSION AS OF 1", "RESTORE"),
+        ("INSERT INTO t SELECT 1, 0 FROM race.other", "transaction insert:1:"),
+    ],
+)
+def test_without_a_prediction_there_is_a_reason(spark, parked, said):
+    spark.sql("CREATE TABLE other (id INT) USING delta")
+    with race(spark, "t") as run:
+        waits = run.park(parked)
+        (spark if parked == DELETE else run).sql(INSERT)
+        ending = waits.release()
+    assert ending.prediction is None
+    assert re.search(said, ending.unpredicted), ending.unpredicted
+    assert str(ending).endswith(f"\n  no prediction: {ending.unpredicted}")
+
+
+def test_a_table_by_its_whole_name_or_by_path(spark):
+    path = Path(spark.sql("DESCRIBE DETAIL t").collect()[0]["location"].removeprefix("file:"))
+    for given, spelled in (("race.t", "race.t"), (path, f"delta.`{path}`")):
+        with race(spark, given) as run:
+            optimize = run.park(f"OPTIMIZE {spelled} WHERE part = 0")
+            run.sql(f"INSERT INTO {spelled} VALUES (100, 0)")
+            assert optimize.release().prediction.agrees
+
+
+def test_a_second_transaction_is_held_too(spark):
+    """OPTIMIZE tries again after a conflict, and may be overtaken again."""
+    spark.sql("INSERT INTO t VALUES (3, 0)")
+    with race(spark, "t") as run:
+        once, twice = run.park("OPTIMIZE t", "once"), run.park("OPTIMIZE t", "twice")
+        run.sql("ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')")
+        twice.next()
+        assert not twice.ended
+        first = once.release()
+        second = twice.release()
+    assert (first.outcome, first.read_version, first.again) == ("committed", 2, 3)
+    assert first.prediction.agrees, str(first)
+    assert second.outcome == "ConcurrentDeleteReadException"
+    assert "twice was held at its second transaction" in second.unpredicted
+
+
+def test_every_commit_of_a_statement_is_its_own(spark):
+    with race(spark, "t") as run:
+        vacuum = run.park(lambda: spark.sql("VACUUM t").collect(), "vacuum")
+        vacuum.next()
+        assert not vacuum.ended
+        spark.sql(INSERT)
+        ending = vacuum.release()
+    assert (ending.commits, [c.version for c in ending.overtook]) == ((2, 4), [3])
+    assert "committed as versions 2 to 4" in str(ending)
+
+
+def test_what_drops_a_transaction_and_begins_another_cannot_be_held(spark):
+    """A DELETE without rows ends its transaction without a word to the observer, which then sees another."""
+
+    def body():
+        spark.sql("DELETE FROM t WHERE part = 7")
+        spark.sql(INSERT)
+
+    with race(spark, "t") as run:
+        both = run.park(body, "both")
+        with pytest.raises(
+            IsolitmusError, match="both cannot be held there: it began a transaction"
+        ):
+            both.release()
+    assert rows(spark) == [(1, 0), (2, 1)]
+
+
+def test_the_readme_shows_what_a_race_prints(spark):
+    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    section = page.partition("## Race your own code")[2]
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    printed = re.search(r"```text\n(.*?)\n```", section, re.DOTALL)[1]
+    spark.sql("CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)")
+    spark.sql("INSERT INTO events VALUES (1, 2), (2, 3)")
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    with pytest.raises(AssertionError) as failed:
+        names["test_nobody_is_overtaken"](spark)
+    assert str(failed.value).splitlines()[: len(printed.splitlines())] == printed.splitlines()

@@ -1,0 +1,308 @@
+"""What the model says of a race: a table taken from a made-up log, the statements that met on it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.conformance.likeness import Unlike, likeness
+from isolitmus.conformance.log import read_commits
+from isolitmus.conformance.predicting import Account, predict, settings, story
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import TransactionRun
+
+BASIC = ("appendOnly", "invariants")
+SERIALIZABLE = "Serializable"
+
+
+@pytest.fixture
+def commits(delta):
+    """commits(commit, …): those of a made-up table, at Serializable if nothing else is said."""
+
+    def commits(*later, level=SERIALIZABLE, features=BASIC, **how):
+        return read_commits(delta.table(*later, level=level, features=features, **how))
+
+    return commits
+
+
+def committed(version, read, *, blind=False, operation="WRITE", level=SERIALIZABLE):
+    return TransactionRun(
+        "committed",
+        read_version=read,
+        version=version,
+        commits=(version,),
+        blind=blind,
+        isolation_level=level,
+        operation=operation,
+    )
+
+
+def conflict(exception, read, error_class=None):
+    return TransactionRun(exception, exception, error_class, read)
+
+
+def raced(*acts):
+    """An account of (name, SQL, steps, how it ended): steps are positions, of the last one the end."""
+    account, steps = Account(), {}
+    for name, sql, began, places, seen in acts:
+        told = account.tell(sql, began, name)
+        told.seen = seen
+        words = ["both"] if len(places) == 1 else ["park-commit", "commit"]
+        steps |= {place: (told, word) for place, word in zip(places, words, strict=True)}
+    for place in sorted(steps):
+        account.step(*steps[place])
+    return account, {told.name: told for told, _ in steps.values()}
+
+
+ROWS = {1: ((1, 0), (2, 1)), 2: ((1, 0), (2, 1), (100, 0)), 3: ((2, 1), (100, 0))}
+
+
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [
+        (
+            SERIALIZABLE,
+            conflict("ConcurrentAppendException", 1, "DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT"),
+        ),
+        (
+            "WriteSerializable",
+            committed(3, 1, operation="DELETE", level="WriteSerializable"),
+        ),
+    ],
+)
+def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
+    before = [delta.info("WRITE", 0, True, level), delta.add("a", 0, (1,)), delta.add("b", 1, (2,))]
+    log = commits(before, delta.append(1, "c", 0, (100,)), level=level)
+    delete = ("delete", "DELETE FROM t WHERE part = 0", 1, (0, 2), seen)
+    insert = (
+        "insert",
+        "INSERT INTO t VALUES (100, 0)",
+        1,
+        (1,),
+        committed(2, 1, blind=True, level=level),
+    )
+    account, told = raced(delete, insert)
+    last = max(seen.commits, default=2)
+    window = account.window(told["delete"], last)
+    assert (window.base, window.schedule) == (1, "delete.park-commit insert delete.commit")
+    like = likeness(log[:2], "t")
+    test = story(window, like, {"a": ((1, 0),), "b": ((2, 1),)}, {})
+    found = predict(test, window, like, log, ROWS)
+    assert found.agrees, found.differences
+    assert (found.outcome, found.run.base) == (seen.outcome, 1)
+    if seen.commits:
+        orders = "One serial order of the writers gives the table: delete insert."
+        assert str(found) == f"as predicted:\n  {orders}"
+    else:
+        assert found.why == (
+            (
+                "insert stops delete, because delete read version 1, before insert became version 2, and"
+                " insert added a file to partition part=0 of t, where delete read t WHERE part = 0;"
+                " delete changes data"
+            ),
+            "so delete cannot commit: ConcurrentAppendException",
+        )
+    # what was seen is compared field by field, and row by row
+    wrong = predict(test, window, like, log, {**ROWS, 2: ()})
+    assert wrong.differences == (
+        "table t at version 1: predicted (1, 0) (2, 1) (100, 0), observed no rows",
+    )
+    assert str(wrong).startswith(
+        "NOT as predicted, where version 0 is the table's version 1:\n  table"
+    )
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_which_rows_share_a_file_decides(delta, commits, together):
+    """Two DELETEs of a row each: of one file, and of two."""
+    files = [("a", (1, 2))] if together else [("a", (1,)), ("b", (2,))]
+    adds = [delta.add(path, ids=ids, partitionValues={}) for path, ids in files]
+    log = commits([delta.info("WRITE", 0, True), *adds], [], partitioned=False)
+    first = ("first", "DELETE FROM t WHERE id = 1", 1, (0, 2), committed(2, 1, operation="DELETE"))
+    second = (
+        "second",
+        "DELETE FROM t WHERE id = 2",
+        1,
+        (1, 3),
+        committed(3, 1, operation="DELETE"),
+    )
+    account, told = raced(first, second)
+    like = likeness(log[:2], "t")
+    rows = {path: tuple((i, 0) for i in ids) for path, ids in files}
+    window = account.window(told["second"], 3)
+    test = story(window, like, rows, {})
+    found = predict(test, window, like, log, {1: ((1, 0), (2, 0)), 2: ((2, 0),), 3: ()})
+    if not together:
+        assert found.agrees, found.differences
+        return
+    assert found.outcome == "ConcurrentAppendException"
+    assert found.differences[:2] == (
+        "second: outcome predicted ConcurrentAppendException, observed committed",
+        "second: version predicted None, observed 2",
+    )
+
+
+def test_statistics_are_those_of_the_log(delta, commits):
+    """A deletion vector hides row 1; the file is still said to hold it, and a query reads the file."""
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "cardinality": 1}
+    file = delta.add("a", ids=(1, 9), partitionValues={}, deletionVector=vector)
+    log = commits(
+        [delta.info("WRITE", 0, True), file],
+        partitioned=False,
+        features=(*BASIC, "deletionVectors"),
+    )
+    copy = ("copy", "INSERT INTO t SELECT count(*), 0 FROM t WHERE id < 5", 1, (0, 2), None)
+    gone = ("gone", "DELETE FROM t WHERE id = 9", 1, (1,), committed(2, 1))
+    account, told = raced(copy, gone)
+    window, like = account.window(told["copy"], 2), likeness(log, "t")
+    test = story(window, like, {"a": ((9, 0),)}, {})
+    (held,) = test.tables["t"].held
+    assert (held.stats[0].least, held.stats[0].greatest, held.dead, len(held.rows)) == (1, 9, 1, 1)
+    assert test.tables["t"].properties["delta.feature.deletionVectors"] == "supported"
+    told["copy"].seen = conflict("ConcurrentDeleteReadException", 1)
+    found = predict(test, window, like, log, {1: ((9, 0),), 2: ()})
+    assert found.outcome == "ConcurrentDeleteReadException"
+
+
+def test_rows_that_are_not_those_of_the_log_are_refused(delta, commits):
+    log = commits([delta.info("WRITE", 0, True), delta.add("a", 0, (1, 2))])
+    account, told = raced(("d", "DELETE FROM t", 1, (0, 1), None))
+    with pytest.raises(Unlike, match="a has 1 rows, and 2 by the log"):
+        story(account.window(told["d"], 1), likeness(log, "t"), {"a": ((1, 0),)}, {})
+
+
+def test_files_that_others_saw_must_be_those_of_the_model(delta, commits):
+    """An INSERT that wrote two files, where the model has one, and a DELETE that saw them."""
+    log = commits(
+        [delta.info("WRITE", 0, True), delta.add("a", 0, (1,))],
+        [delta.info("WRITE", 1, True), delta.add("b", 1, (2,)), delta.add("c", 1, (3,))],
+        delta.delete(2, None, "b"),
+    )
+    early = (
+        "early",
+        "UPDATE t SET id = 5 WHERE part = 0",
+        1,
+        (0, 4),
+        committed(4, 1, operation="UPDATE"),
+    )
+    insert = ("insert", "INSERT INTO t VALUES (2, 1), (3, 1)", 1, (1,), committed(2, 1, blind=True))
+    delete = ("delete", "DELETE FROM t WHERE id = 2", 2, (2,), committed(3, 2, operation="DELETE"))
+    account, told = raced(early, insert, delete)
+    window, like = account.window(told["early"], 4), likeness(log[:2], "t")
+    test = story(window, like, {"a": ((1, 0),)}, {})
+    said = "insert wrote 2 files that delete saw, and the model writes 1 file otherwise filled"
+    with pytest.raises(Unlike, match=said):
+        predict(test, window, like, log, {})
+
+
+def test_a_window_reaches_back_to_who_began_before():
+    first = ("first", "DELETE FROM t", 3, (0, 3), committed(6, 3))
+    old = ("old", "DELETE FROM t", 1, (1,), committed(3, 2))
+    middle = ("middle", "DELETE FROM t", 4, (2,), committed(5, 4))
+    late = ("late", "DELETE FROM t", 5, (4, 5), None)
+    account, told = raced(first, old, middle, late)
+    window = account.window(told["late"], 6)
+    assert (window.base, window.last) == (3, 6)
+    assert [t.name for t in window.told] == ["first", "middle", "late"]
+    assert window.schedule == "first.park-commit middle first.commit late.park-commit late.commit"
+
+
+def field(name="id", kind="integer", nullable=True, **metadata):
+    return {"name": name, "type": kind, "nullable": nullable, "metadata": metadata}
+
+
+UNLIKE = {
+    "its column id is of type double; the model has integer": [field(kind="double")],
+    "its column id is of type struct": [field(kind={"type": "struct", "fields": []})],
+    "its column id is NOT NULL": [field(nullable=False)],
+    "its column id has delta.identity.start": [field(**{"delta.identity.start": 1})],
+    "its property delta.appendOnly is not modelled": {"delta.appendOnly": "true"},
+    "its delta.isolationLevel is 'Chaos'": {"delta.isolationLevel": "Chaos"},
+    "it is clustered": ("clustering",),
+}
+
+
+@pytest.mark.parametrize("said", UNLIKE)
+def test_what_the_model_does_not_have_is_refused(commits, said):
+    (made,) = commits(level=None)
+    match UNLIKE[said]:
+        case list(fields):
+            changed = {
+                "metadata": {**made.metadata, "schemaString": json.dumps({"fields": fields})}
+            }
+        case dict(configuration):
+            changed = {"metadata": {**made.metadata, "configuration": configuration}}
+        case tuple(features):
+            changed = {"protocol": {**made.protocol, "writerFeatures": [*BASIC, *features]}}
+    with pytest.raises(Unlike, match=said):
+        likeness([replace(made, **changed)], "t")
+
+
+def test_a_log_without_its_beginning_is_refused(delta, commits):
+    with pytest.raises(Unlike, match="does not begin with version 0"):
+        likeness(commits(delta.append(0, "a"))[1:], "t")
+
+
+def test_properties_that_nothing_depends_on_stay(commits):
+    (made,) = commits(level=None, features=())
+    old = {"minReaderVersion": 1, "minWriterVersion": 4}
+    configuration = {
+        "team": "us",
+        "delta.checkpointInterval": "5",
+        "delta.enableChangeDataFeed": "true",
+    }
+    metadata = {**made.metadata, "configuration": configuration}
+    like = likeness([replace(made, metadata=metadata, protocol=old)], "t")
+    supported = {
+        f"delta.feature.{name}": "supported"
+        for name in ("changeDataFeed", "checkConstraints", "generatedColumns")
+    }
+    assert like.properties == {**configuration, **supported}
+    assert like.declared["properties"] == {"delta.enableChangeDataFeed": "true", **supported}
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("DELETE FROM u", "the race, transaction it:1:13: no table 'u'"),
+        ("DELETE FROM t WHERE id = 1.5", "the race, transaction it"),
+        ("SELECT * FROM t", "it only reads"),
+    ],
+)
+def test_statements_that_the_model_does_not_have_are_refused(commits, sql, said):
+    account, told = raced(("it", sql, 0, (0, 1), None))
+    with pytest.raises(IsolitmusError, match=said):
+        story(account.window(told["it"], 0), likeness(commits(), "t"), {}, {})
+
+
+def test_two_statements_of_one_name_are_refused(commits):
+    account = Account()
+    for _ in range(2):
+        told = account.tell("DELETE FROM t", 0, "it")
+        told.seen = committed(1, 0)
+        account.step(told, "both")
+    with pytest.raises(Unlike, match="two statements are called it"):
+        story(account.window(told, 1), likeness(commits(), "t"), {}, {})
+
+
+class Spark:
+    """A session with these confs, that caches these tables."""
+
+    def __init__(self, confs, *cached):
+        self.conf, self.catalog, self._cached = confs, self, cached
+
+    def isCached(self, table):  # noqa: N802 - Spark's name
+        return table in self._cached
+
+
+def test_the_settings_of_a_session():
+    skipping = "spark.databricks.delta.stats.skipping"
+    confs = {skipping: "false", "spark.sql.files.maxRecordsPerFile": "2", "mine": "x"}
+    assert settings(Spark(confs), "t") == ({skipping: "false"}, 2)
+    assert settings(Spark({}, "u"), "t") == ({}, None)
+    with pytest.raises(
+        Unlike, match=r"ansi\.enabled is false, and the model knows Spark with true"
+    ):
+        settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
+    with pytest.raises(Unlike, match="t is cached"):
+        settings(Spark({}, "t"), "t")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["distinct", "everything", "of_portrait", "of_scope", "of_specs", "of_sweep"]
 
-SECONDS = 60.0
-"""After so long a single search has found nothing."""
+SECONDS = 20.0
+"""After so long a search that goes beyond those of the portraits has found nothing."""
 
 
 def distinct(tests: Iterable[Litmus]) -> Iterator[Litmus]:
@@ -88,10 +88,11 @@ def of_portrait(portrait: Portrait) -> Iterator[Litmus]:
 
 
 def of_specs(a: Spec, b: Spec) -> Iterator[Litmus]:
-    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and the
-    smallest that no serial order explains either; none if that universe has not what they look at.
+    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and, if
+    ``a`` is a protocol, the smallest that no serial order explains either; none if that universe has not
+    what they look at.
     """
-    for unexplained in (False, True):
+    for unexplained in (False, True) if a.name in protocols() else (False,):
         try:
             answer = separate(a, b, scope(UNIVERSE), unexplained=unexplained, seconds=SECONDS)
         except IsolitmusError:  # a spec of what the histories of this universe do not have

@@ -19,7 +19,7 @@ from isolitmus.specs.catalogue import level, levels, protocol, protocols, scope,
 from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.counting.tally import First
     from isolitmus.checker.portrait import Portrait
@@ -108,53 +108,65 @@ def of_specs(a: Spec, b: Spec) -> Iterator[Litmus]:
 def of_sweep(done: Sweep, inside: Scope) -> Iterator[Litmus]:
     """The first of what a sweep of a scope finds of each protocol and level."""
     for (admits, forbids), test in done.smallest.items():
-        yield _of_sweep(test, inside, done.transactions, admits, forbids)
+        yield _of_sweep(test, inside, done.transactions, f"{admits}-not-{forbids}")
 
 
 def of_scope(inside: Scope, n: int, engine: Sequence[Spec]) -> Iterator[Litmus]:
-    """What sweeps of a scope find with n transactions: the first candidate that one spec admits and
-    another forbids, of any two in the catalogue; the first needless abort with each exception of the
-    engine's protocols; and the first table that no serial order gives, where they do not keep a promise.
+    """What sweeps of a scope find with n transactions: the first needless abort with each exception of the
+    engine's protocols, and the first table that no serial order gives, where they do not keep a promise;
+    and the first candidate that one spec admits and another forbids, of any two in the catalogue.
     """
-    known = [s for s in map(spec, (*levels(), *protocols())) if _countable(s, inside, n)]
-    yield from _firsts(inside, n, known, known)
     for under in engine:
         for promised in map(level, under.promises):
-            pairs = []
-            for exception in dict.fromkeys(axiom.name for axiom in under.axioms):
-                silent, alone = needless(under, promised, exception)
-                pairs.append(
-                    (
-                        replace(silent, name=f"{promised.name}-before-{exception}"),
-                        replace(alone, name=f"{under.name}-{exception}"),
-                    )
-                )
-            yield from _firsts(inside, n, [a for a, _ in pairs], [b for _, b in pairs])
-            if (
-                not tallied(planned(inside, n, protocols=[under], levels=[promised]))
-                .of[under.name]
-                .unexplained
-            ):
-                continue
-            answer = separate(
-                under, promised, inside, transactions=[n], unexplained=True, seconds=SECONDS
-            )
-            if isinstance(answer.litmus, Litmus):
-                called = f"{inside.name}-{n}-{answer.litmus.name}-unexplained"
-                yield _named(answer.litmus, called, answer.litmus.source)
+            yield from _needless(inside, n, under, promised)
+            yield from _unexplained(inside, n, under, promised)
+    known = [s for s in map(spec, (*levels(), *protocols())) if _countable(s, inside, n)]
+    yield from _firsts(inside, n, known, known, {})
+
+
+def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    exceptions = dict.fromkeys(axiom.name for axiom in under.axioms)
+    called: dict[tuple[str, str], str] = {}
+    pairs = []
+    for exception in exceptions:
+        silent, alone = needless(under, promised, exception)
+        silent = replace(silent, name=f"{promised.name}-before-{exception}")
+        alone = replace(alone, name=f"{under.name}-{exception}")
+        called[silent.name, alone.name] = f"{under.name}-needless-{exception}"
+        pairs.append((silent, alone))
+    yield from _firsts(inside, n, [a for a, _ in pairs], [b for _, b in pairs], called)
+
+
+def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    counted = tallied(planned(inside, n, protocols=[under], levels=[promised]))
+    if not counted.of[under.name].unexplained:
+        return
+    answer = separate(under, promised, inside, transactions=[n], unexplained=True, seconds=SECONDS)
+    if isinstance(answer.litmus, Litmus):
+        called = f"{inside.name}-{n}-{under.name}-unexplained-{promised.name}"
+        yield _named(answer.litmus, called, answer.litmus.source)
 
 
 def _firsts(
-    inside: Scope, n: int, admitting: Sequence[Spec], forbidding: Sequence[Spec]
+    inside: Scope,
+    n: int,
+    admitting: Sequence[Spec],
+    forbidding: Sequence[Spec],
+    called: Mapping[tuple[str, str], str],
 ) -> Iterator[Litmus]:
-    """The first candidate of each two, once if it is the first of several."""
+    """The first candidate of each two, once if it is the first of several: then by the two that are
+    ``called`` something, if they are among them.
+    """
     work = planned(inside, n, protocols=admitting, levels=forbidding)
+    tallies = tallied(work).of
+    found = {(a, b): first for a, tally in tallies.items() for b, first in tally.first.items()}
     pairs: dict[First, tuple[str, str]] = {}
-    for admits, tally in tallied(work).of.items():
-        for forbids, found in tally.first.items():
-            pairs.setdefault(found, (admits, forbids))
-    for found, (admits, forbids) in pairs.items():
-        yield _of_sweep(example(work, found, admits, forbids), inside, n, admits, forbids)
+    for pair in sorted(found, key=lambda pair: pair not in called):
+        pairs.setdefault(found[pair], pair)
+    for first, (admits, forbids) in pairs.items():
+        test = example(work, first, admits, forbids)
+        name = called.get((admits, forbids), f"{admits}-not-{forbids}")
+        yield _of_sweep(test, inside, n, name)
 
 
 def _countable(asked: Spec, inside: Scope, n: int) -> bool:
@@ -166,9 +178,9 @@ def _countable(asked: Spec, inside: Scope, n: int) -> bool:
     return True
 
 
-def _of_sweep(test: Litmus, inside: Scope, n: int, admits: str, forbids: str) -> Litmus:
+def _of_sweep(test: Litmus, inside: Scope, n: int, name: str) -> Litmus:
     source = f"isolitmus sweep {inside.name} --transactions {n}"
-    return _named(test, f"{inside.name}-{n}-{admits}-not-{forbids}", source)
+    return _named(test, f"{inside.name}-{n}-{name}", source)
 
 
 def _named(test: Litmus, name: str, source: str) -> Litmus:

@@ -48,9 +48,31 @@ def test_a_scope_s_finds_have_the_needless_aborts_and_are_read_back_from_their_t
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "exceptions"),
+    [
+        ("two-partitions", {"ConcurrentAppend", "ConcurrentDeleteRead"}),
+        (
+            "altered",
+            {"ConcurrentAppend", "ConcurrentDeleteRead", "MetadataChanged", "ProtocolChanged"},
+        ),
+    ],
+)
+def test_a_needless_abort_is_one_with_the_exception_that_it_is_called_after(name, exceptions):
+    found = set()
+    for test in of_scope(scope(name), 2, [protocol(WS)]):
+        if "-needless-" in test.name:
+            exception = test.name.rpartition("-")[2]
+            found.add(exception.removesuffix("Exception"))
+            outcomes = {t.outcome for t in run(test, protocol(WS)).run.transactions.values()}
+            assert outcomes == {"committed", exception}, test.text
+    assert found == exceptions
+
+
+@pytest.mark.slow
 def test_a_scope_s_finds_have_the_table_that_no_order_gives():
     tests = of_scope(scope("two-partitions"), 3, [protocol(WS)])
-    (test,) = (t for t in tests if t.name.endswith("-unexplained"))
+    (test,) = (t for t in tests if "-unexplained-" in t.name)
     assert run(test, protocol(WS)).serial.unexplained == (3,)
 
 

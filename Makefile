@@ -10,7 +10,7 @@ help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test         everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick        the same without a JVM and without what is slow'
-	@echo 'make conformance  hours: every litmus test at every level, random ones, the matrix, on real Spark'
+	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real Spark'
 	@echo 'make bench        how long the searches take, a table in Markdown'
 	@echo 'make engines      releases of delta-rs, in environments of their own'
 	@echo 'make env          .venv with the pinned packages'

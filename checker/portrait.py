@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str], None]
 
-__all__ = ["Abort", "Portrait", "Promise", "Share", "portray"]
+__all__ = ["Abort", "Portrait", "Promise", "Share", "needless", "portray"]
 
 UNIVERSE = "table"
 SCOPES = ("two-partitions", "writers-partitioned", "writers-unpartitioned")
@@ -54,7 +54,8 @@ class Promise:
 class Abort:
     """The smallest needless abort with an exception: what admits it, protocols and layouts.
 
-    ``raised`` False: nothing in the universe raises the exception at all. ``layouts`` are other layouts of the same table in which the protocol aborts nothing.
+    ``raised`` False: nothing in the universe raises the exception at all. ``layouts`` are, by what they
+    are called, the same history on other layouts of the table in which the protocol aborts nothing.
     """
 
     exception: str
@@ -62,7 +63,7 @@ class Abort:
     found: Separation
     raised: bool
     elsewhere: Mapping[str, Mapping[str, str]]
-    layouts: tuple[str, ...]
+    layouts: Mapping[str, Litmus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +165,25 @@ def _promise(spec: Spec, promised: Spec) -> Promise:
 
 
 def _abort(spec: Spec, promised: Spec, exception: str) -> Abort:
-    names = [axiom.name for axiom in spec.axioms]
-    before = spec.axioms[: names.index(exception)]
-    silent = together(promised, with_axioms(spec, before, ""), promised.name)
-    alone = with_axioms(spec, [a for a in spec.axioms if a.name == exception], spec.name)
+    silent, alone = needless(spec, promised, exception)
     found = separate(silent, alone, scope(UNIVERSE), seconds=SECONDS)
     litmus = found.litmus
     if not isinstance(litmus, Litmus):
         anything = with_axioms(spec, [], "anything")
         ever = separate(anything, alone, scope(UNIVERSE), seconds=SECONDS).found is not False
-        return Abort(exception, promised.name, found, ever, {}, ())
-    layouts = tuple(_layouts(litmus, spec))
+        return Abort(exception, promised.name, found, ever, {}, {})
+    layouts = dict(_layouts(litmus, spec))
     return Abort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
+
+
+def needless(spec: Spec, promised: Spec, exception: str) -> tuple[Spec, Spec]:
+    """Two specs: what the first admits and the second forbids is a needless abort with the exception.
+    The first is the level with the checks that stand before the exception, the second the exception's.
+    """
+    names = [axiom.name for axiom in spec.axioms]
+    before = spec.axioms[: names.index(exception)]
+    silent = together(promised, with_axioms(spec, before, ""), promised.name)
+    return silent, with_axioms(spec, [a for a in spec.axioms if a.name == exception], spec.name)
 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
@@ -189,8 +197,8 @@ def _outcomes(litmus: Litmus, spec: Spec) -> dict[str, str]:
     return {name: transaction.outcome for name, transaction in run.transactions.items()}
 
 
-def _layouts(litmus: Litmus, spec: Spec) -> Iterator[str]:
-    """The other layouts of the tables in which the protocol aborts nothing."""
+def _layouts(litmus: Litmus, spec: Spec) -> Iterator[tuple[str, Litmus]]:
+    """The history on other layouts of its tables, if the protocol aborts nothing there."""
     columns = sorted({c.name for schema in litmus.tables.values() for c in schema.columns})
     changes: tuple[tuple[str, Callable[[Schema], Schema]], ...] = (
         ("not partitioned", lambda s: replace(s, partitioned_by=())),
@@ -200,9 +208,9 @@ def _layouts(litmus: Litmus, spec: Spec) -> Iterator[str]:
     for words, change in changes:
         tables = {name: change(schema) for name, schema in litmus.tables.items()}
         if tables != litmus.tables:
-            outcomes = _outcomes(replace(litmus, tables=tables), spec)
-            if set(outcomes.values()) == {"committed"}:
-                yield words
+            other = replace(litmus, tables=tables, expect={})
+            if set(_outcomes(other, spec).values()) == {"committed"}:
+                yield words, other
 
 
 def _partitioned(schema: Schema, name: str) -> Schema:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSTRACT",
+    "TABLE",
     "By",
     "Separation",
     "separate",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int], None]
 
-__all__ = ["LIMIT", "Sweep", "finished", "planned", "sweep", "tallied"]
+__all__ = ["LIMIT", "Sweep", "example", "finished", "planned", "sweep", "tallied"]
 
 LIMIT = 20_000_000
 """The most candidates that are swept unless more are asked for."""
@@ -190,9 +190,8 @@ def _duration(seconds: float) -> str:
 
 def finished(work: Work, total: Tallies, seconds: float) -> Sweep:
     """A sweep with its counts, the first of what each level forbids as litmus tests, judged anew."""
-    specs = {spec.name: spec for spec in (*work.protocols, *work.levels)}
     smallest = {
-        (name, level): _litmus(work.scope, found, specs[name], specs[level])
+        (name, level): example(work, found, name, level)
         for name, tally in total.of.items()
         for level, found in tally.first.items()
     }
@@ -208,8 +207,10 @@ def finished(work: Work, total: Tallies, seconds: float) -> Sweep:
     )
 
 
-def _litmus(scope: Scope, found: First, protocol: Spec, level: Spec) -> Litmus:
+def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
+    """What a sweep has found first of what the one admits and the other forbids, judged anew."""
+    specs = {spec.name: spec for spec in (*work.protocols, *work.levels)}
     init, _, choices = found
-    made = candidate(scope, scope.inits[init], choices, ())
+    made = candidate(work.scope, work.scope.inits[init], choices, ())
     assert made is not None
-    return recheck_candidate(made, protocol, level, unexplained=False)[0]
+    return recheck_candidate(made, specs[protocol], specs[level], unexplained=False)[0]

@@ -78,12 +78,19 @@ def show(
             help="Litmus tests as this spec sees them, with what its statements denote.",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]",
+            help="Carry out what a protocol's portrait shows on these engines: model, delta, …",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What is in the catalogue: levels, protocols, litmus tests, scopes, engines."""
     from isolitmus.cli.show import show as command
 
-    raise typer.Exit(command(names or [], spec, as_json=as_json))
+    raise typer.Exit(command(names or [], spec, engine, as_json=as_json))
 
 
 @app.command()
@@ -129,6 +136,12 @@ def separate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]", help="Carry out what is found on these engines: model, delta, …"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The smallest history that A admits and B forbids."""
@@ -147,6 +160,7 @@ def separate(
             transactions=transactions,
             seconds=time,
             save=save,
+            engine=engine,
             as_json=as_json,
         )
     )
@@ -176,6 +190,13 @@ def sweep(
             help="With --spark: the folder of a Delta table for the counts; if some are there, go on.",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]",
+            help="Carry out the first of what is forbidden on these engines: model, delta, …",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Count every candidate of a scope: what each protocol admits, and what levels say of that."""
@@ -190,6 +211,7 @@ def sweep(
             spark=spark,
             master=master,
             out=out,
+            engine=engine,
             as_json=as_json,
         )
     )

@@ -6,11 +6,12 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.separation import ABSTRACT, separate_unbounded
+from isolitmus.checker.separation import ABSTRACT, TABLE, separate_unbounded
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.checker.telling.words import because, other_ways, serial_words
-from isolitmus.cli.output import print_json, progress, say, warn
+from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.output import named, print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import scope, spec
@@ -46,10 +47,19 @@ def separate(
     transactions: str | None,
     seconds: float | None,
     save: Path | None,
+    engine: str | None,
     as_json: bool,
 ) -> int:
     """Exit status 1 if something was found, 3 if a time limit ended the search, else 0."""
     specs = spec(a), spec(b)
+    carriers = [] if engine is None else named("engine", engine)
+    refuse(carriers)
+    if carriers and universe == ABSTRACT:
+        raise IsolitmusError(
+            "--engine carries out statements, which universe 'abstract' does not have; try --universe table"
+        )
+    if carriers and universe is None:
+        universe = TABLE
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     way = _way(by)
     if seconds is not None and not 0 <= seconds < inf:
@@ -75,22 +85,25 @@ def separate(
                     progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
                 )
             )
+    if save is not None:
+        _save(answers[0], save)
     relation = _relation(answers) if both else None
     if as_json:
-        documents = [answer.to_json() for answer in answers]
+        documents = [
+            {**answer.to_json(), **_carried(answer, carriers, quiet=True)} for answer in answers
+        ]
         if both:
             documents = [{**document, "relation": relation} for document in documents]
         print_json(documents if both else documents[0])
     else:
         for answer in answers:
             _print(answer)
+            _carried(answer, carriers, quiet=False)
         if relation is not None:
             bound = "" if all(answer.proved for answer in answers) else ", within that bound"
             say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}{bound}.")
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
         say("Assumed: " + "; ".join(assumed) + ".")
-    if save is not None:
-        _save(answers[0], save)
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
@@ -140,6 +153,21 @@ def _save(answer: Separation, path: Path) -> None:
         path.write_text(answer.litmus.text, "utf-8")
     except OSError as error:
         raise IsolitmusError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _carried(answer: Separation, carriers: list[str], *, quiet: bool) -> dict[str, object]:
+    """What was found carried out on the engines, and printed unless quiet: the runs for JSON."""
+    if not carriers:
+        return {}
+    if not isinstance(answer.litmus, Litmus):
+        return {"runs": []}
+    if not quiet:
+        say()
+    done = carry_out([answer.litmus], carriers, None, quiet=quiet)
+    if not quiet:
+        say(str(done))
+        say()
+    return {"runs": done.documents[0]["runs"]}
 
 
 def _print(answer: Separation) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.finds import distinct, of_portrait
 from isolitmus.checker.portrait import portray
 from isolitmus.checker.telling.draw import denotations, frame_lines, timeline
 from isolitmus.checker.telling.portrait_words import portrait_lines
 from isolitmus.checker.telling.sight import look
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.conformance.engines import ENGINES
 from isolitmus.model.errors import IsolitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
@@ -37,6 +39,7 @@ class _Entry:
     test: Litmus | HistoryTest | None = None
     sight: Sight | None = None
     portrait: Portrait | None = None
+    replays: tuple[dict[str, object], ...] | None = None
 
     def to_json(self) -> dict[str, object]:
         keys = ("name", "kind", "title", "source", "text")
@@ -49,15 +52,21 @@ class _Entry:
             ]
         if self.portrait is not None:
             document["portrait"] = self.portrait.to_json()
+        if self.replays is not None:
+            document["replays"] = list(self.replays)
         return document
 
 
-def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
+def show(names: list[str], spec: str | None, engine: str | None, *, as_json: bool) -> int:
     """Without a name everything, with a kind (``levels``) all of it, with names each in full.
 
-    A protocol in full has its portrait. A litmus test in full has its frame; with ``spec``, instead of its text, what that spec sees of it.
+    A protocol in full has its portrait; with ``engine`` every history in that is carried out, and the exit
+    status is 1 if a run is not as the model predicts it. A litmus test in full has its frame; with ``spec``,
+    instead of its text, what that spec sees of it.
     """
     asked = None if spec is None else catalogue.spec(spec)
+    carriers = [] if engine is None else named("engine", engine)
+    refuse(carriers)
     entries: list[_Entry] = []
     full = False
     for name in names or KINDS:
@@ -70,16 +79,25 @@ def show(names: list[str], spec: str | None, *, as_json: bool) -> int:
         raise IsolitmusError(
             "--spec shows litmus tests as that spec sees them; name litmus tests only"
         )
+    if carriers and not all(entry.portrait for entry in entries):
+        raise IsolitmusError(
+            "--engine carries out what portraits of protocols show; name protocols only, and litmus tests"
+            " to isolitmus run"
+        )
+    failed = 0
+    for k, entry in enumerate(entries if full else ()):
+        if k and not as_json:
+            say()
+        if not as_json:
+            _print(entry)
+        if carriers:
+            entries[k], differing = _carried(entry, carriers, quiet=as_json)
+            failed += differing
     if as_json:
         print_json([entry.to_json() for entry in entries])
-    elif full:
-        for k, entry in enumerate(entries):
-            if k:
-                say()
-            _print(entry)
-    else:
+    elif not full:
         _print_list(entries)
-    return 0
+    return 1 if failed else 0
 
 
 def _one(name: str) -> _Entry:
@@ -104,6 +122,18 @@ def _portrayed(name: str, entry: _Entry) -> _Entry:
         return entry
     with progress(f"show {entry.name}") as tell:
         return replace(entry, portrait=portray(catalogue.protocol(name), tell))
+
+
+def _carried(entry: _Entry, carriers: list[str], *, quiet: bool) -> tuple[_Entry, int]:
+    """A protocol with every history of its portrait carried out, and how many runs are not as predicted."""
+    assert entry.portrait is not None
+    tests = list(distinct(of_portrait(entry.portrait)))
+    if not quiet:
+        say()
+    done = carry_out(tests, carriers, None, quiet=quiet)
+    if not quiet:
+        say(str(done))
+    return replace(entry, replays=tuple(done.documents)), done.failed
 
 
 def _spec(kind: str) -> Callable[[str], _Entry]:

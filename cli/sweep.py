@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.counting.tally import count as count_candidates
 from isolitmus.checker.counting.work import cores as available
+from isolitmus.checker.finds import distinct, of_sweep
 from isolitmus.checker.sweep import planned
 from isolitmus.checker.sweep import sweep as count_all
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.cli.separate import sizes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope as read_scope
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.checker.sweep import Sweep
+    from isolitmus.model.scope import Scope
 
     Count = Callable[..., Sweep]
 
@@ -35,10 +38,15 @@ def sweep(
     spark: bool,
     master: str | None,
     out: Path | None,
+    engine: str | None,
     as_json: bool,
 ) -> int:
-    """Exit status 1 if some protocol admits what a level forbids, else 0."""
+    """Exit status 1 if some protocol admits what a level forbids, or, of the first such histories, some
+    ``engine`` makes not what the model predicts; else 0.
+    """
     _refuse(cores, spark, master, out)
+    carriers = [] if engine is None else named("engine", engine)
+    refuse(carriers)
     inside = read_scope(scope)
     asked = inside.transactions if transactions is None else sizes(transactions)
     cores = cores or available()
@@ -58,10 +66,27 @@ def sweep(
             swept.append(done)
             if not as_json:
                 _print(done)
+    documents = [
+        {**done.to_json(), **_carried(done, inside, carriers, quiet=as_json)} for done in swept
+    ]
     if as_json:
-        documents = [done.to_json() for done in swept]
         print_json(documents[0] if len(documents) == 1 else documents)
     return int(any(any(c.forbidden.values()) for s in swept for c in s.protocols.values()))
+
+
+def _carried(done: Sweep, inside: Scope, carriers: list[str], *, quiet: bool) -> dict[str, object]:
+    """The first histories that a sweep found carried out, and printed unless quiet: the runs for JSON."""
+    if not carriers:
+        return {}
+    tests = list(distinct(of_sweep(done, inside)))
+    if not tests:
+        return {"replays": []}
+    if not quiet:
+        say()
+    carried = carry_out(tests, carriers, None, quiet=quiet)
+    if not quiet:
+        say(str(carried))
+    return {"replays": carried.documents}
 
 
 def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None) -> None:

@@ -27,14 +27,23 @@ from isolitmus.specs.catalogue import protocol
 from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.conformance.session import Session
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["AT_ONCE", "TESTS", "Explored", "Mismatch", "differences", "explore", "unlike"]
+__all__ = [
+    "AT_ONCE",
+    "TESTS",
+    "Explored",
+    "Mismatch",
+    "differences",
+    "explore",
+    "mismatches",
+    "unlike",
+]
 
 AT_ONCE = 3
 """So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
@@ -75,6 +84,22 @@ class Mismatch:
     def __str__(self) -> str:
         lines = [litmus_text(self.test), f"under {self.protocol}:", *self.differences]
         return "\n".join(lines)
+
+
+def mismatches(cases: Iterable[tuple[Litmus, str]], session: Session) -> Iterator[Mismatch]:
+    """Of some cases, each a litmus test under a protocol, those in which the engine differs from the model;
+    AT_ONCE replays at a time. Raises what ``differences`` raises.
+    """
+    asked = list(cases)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        waiting = [pool.submit(differences, test, under, session) for test, under in asked]
+        try:
+            for (test, under), answer in zip(asked, waiting, strict=True):
+                found = answer.result()
+                if found:
+                    yield Mismatch(test, under, found)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,16 +42,16 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
     address, log = directory / "gateway", directory / "engine.log"
     with log.open("wb") as output:
         process = _launch(java, conf, address, output)
+    opened = None
     try:
         _await(process, address, log, conf)
         port, secret = _read_address(address)
         opened = _connect(port, secret)
-        try:
-            yield opened
-        finally:
-            opened.close()
+        yield opened
     finally:
         _end(process)
+        if opened is not None:  # not before: py4j waits for ever where Java has called Python back
+            opened.close()
 
 
 def _launch(

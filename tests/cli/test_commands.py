@@ -147,7 +147,7 @@ def test_what_cannot_be_swept_is_one_sentence(call, words, message):
 
 def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
     monkeypatch.setattr(
-        "isolitmus.cli.run.implements", lambda _, name: name == "delta-serializable"
+        "isolitmus.cli.carrying.implements", lambda _, name: name == "delta-serializable"
     )
     status, out, _ = call("run", "reorder", "--engine", "model")
     asked = [line for line in out.splitlines() if line.startswith("reorder on")]
@@ -346,3 +346,97 @@ def test_help_needs_no_heavy_import():
     )
     assert done.returncode == 0, done.stderr
     assert "separate" in done.stdout
+
+
+@pytest.mark.slow
+def test_what_separates_is_carried_out_right_away(call):
+    words = ("separate", "delta-write-serializable", "log-serializable", "--engine", "model")
+    status, out, _ = call(*words)
+    assert status == 1
+    assert "-not-log-serializable on model (1) under delta-write-serializable\n" in out
+    assert out.count("  as expected\n") == 5
+    assert "\n5 of 5 runs as expected.\n" in out
+    status, out, _ = call(*words, "--json")
+    runs = json.loads(out)["runs"]
+    assert status == 1
+    assert {run["expected"] for run in runs} == {"met"}
+    assert {run["protocol"]: run["serial"] for run in runs}["delta-serializable"] == ["insert"]
+
+
+@pytest.mark.slow
+def test_histories_that_look_abstract_are_looked_for_among_statements(call):
+    status, out, _ = call("separate", "write-serializable", "serializable", "--engine", "model")
+    assert (status, "in universe 'abstract'" in out) == (1, False)
+    assert "runs as expected.\n" in out
+
+
+def test_no_engine_is_started_if_nothing_was_found(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))  # no Java there
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    words = ("separate", "delta-serializable", "log-serializable", "--transactions", "2")
+    status, out, err = call(*words, "--engine", "delta")
+    assert (status, err) == (0, "")
+    assert out.startswith("None admitted")
+    status, out, _ = call(*words, "--engine", "delta", "--json")
+    assert (status, json.loads(out)["runs"]) == (0, [])
+
+
+@pytest.mark.slow
+def test_what_was_found_is_printed_and_saved_before_an_engine_cannot_be_started(
+    call, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    saved = tmp_path / "found.toml"
+    words = ("delta-write-serializable", "log-serializable", "--save", saved, "--engine", "delta")
+    status, out, err = call("separate", *words)
+    assert status == 4
+    assert out.startswith("2 transactions admitted by delta-write-serializable")
+    assert saved.exists()
+    assert err.startswith("isolitmus: PySpark with Delta needs Java 17 or 21")
+
+
+@pytest.mark.slow
+def test_a_portrait_is_carried_out(call):
+    status, out, _ = call("show", "delta-write-serializable-repaired", "--engine", "model")
+    assert status == 0
+    assert out.endswith(" runs as expected.\n")
+    status, out, _ = call(
+        "show", "delta-write-serializable-repaired", "--engine", "model", "--json"
+    )
+    (shown,) = json.loads(out)
+    assert status == 0
+    assert [r["litmus"] for r in shown["replays"]] == [
+        f"delta-write-serializable-repaired-needless-Concurrent{kind}Exception"
+        for kind in ("Append", "DeleteRead")
+    ]
+
+
+@pytest.mark.slow
+def test_a_sweep_s_smallest_are_carried_out(call):
+    words = ("sweep", "two-partitions", "--transactions", "2", "--engine", "model")
+    status, out, _ = call(*words)
+    assert status == 1
+    assert out.endswith("5 of 5 runs as expected.\n")
+    status, out, _ = call(*words, "--json")
+    ((carried),) = json.loads(out)["replays"]
+    assert carried["litmus"] == "two-partitions-2-delta-write-serializable-not-log-serializable"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["separate", "serializable", "causal", "--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
+        (["separate", "serializable", "causal", "--engine", ","], "--engine is empty; name at least one engine"),
+        (["separate", "serializable", "causal", "--universe", "abstract", "--engine", "model"], "which universe 'abstract' does not have; try --universe table"),
+        (["show", "reorder", "--engine", "model"], "name protocols only, and litmus tests to isolitmus run"),
+        (["show", "--engine", "model"], "name protocols only"),
+        (["show", "delta-serializable", "--engine", "dleta"], "no engine 'dleta'"),
+        (["sweep", "two-partitions", "--engine", "dleta"], "no engine 'dleta'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)  # fmt: skip
+def test_what_cannot_be_carried_out_is_one_sentence(call, words, message):
+    status, out, err = call(*words)
+    assert (status, out) == (2, "")
+    assert message in err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.output import print_json, progress, refuse_other_engine, say
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.exploration import EACH, KINDS, batches
 from isolitmus.specs.exploration_file import Exploration
@@ -32,11 +32,7 @@ def explore(kind: str, *, count: int, seed: int, evidence: Path | None, as_json:
         from isolitmus.conformance.tables import PROTOCOLS
 
         with open_session() as session, progress(f"explore {kind}") as tell:
-            if known.engine_version not in (None, session.version):
-                raise IsolitmusError(
-                    f"--evidence {evidence}: it is of {known.engine_version}, and this is"
-                    f" {session.version}; name a file that is not there yet"
-                )
+            refuse_other_engine(evidence, known.engine_version, session.version)
             known.engine_version = session.version
             for first, batch in zip(range(0, count, EACH), asked, strict=True):
                 if batch not in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.matrix import covering, grid, predict
-from isolitmus.cli.output import named, print_json, progress, say
+from isolitmus.cli.output import named, print_json, progress, refuse_other_engine, say
 from isolitmus.conformance.engines import refuse_unable
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.matrix import LETTERS, letter
@@ -115,11 +115,7 @@ def _observed(
     elif all((spec.name, place) in known.letters for place, spec in asked):
         return
     with open_session() as session, progress(f"matrix {known.matrix.name}") as tell:
-        if known.engine_version not in (None, session.version):
-            raise IsolitmusError(
-                f"--evidence {evidence}: it is of {known.engine_version}, and this is {session.version};"
-                " name a file that is not there yet"
-            )
+        refuse_other_engine(evidence, known.engine_version, session.version)
         known.engine_version = session.version
         cases = None
         if out is not None:

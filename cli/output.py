@@ -11,8 +11,9 @@ from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-__all__ = ["named", "print_json", "progress", "say", "warn"]
+__all__ = ["named", "print_json", "progress", "refuse_other_engine", "say", "warn"]
 
 
 def print_json(document: object) -> None:
@@ -35,6 +36,15 @@ def named(option: str, names: str) -> list[str]:
     if not found:
         raise IsolitmusError(f"--{option} is empty; name at least one {option}")
     return found
+
+
+def refuse_other_engine(evidence: Path | None, known: str | None, version: str) -> None:
+    """IsolitmusError if the evidence in a file is of another version of an engine than the one that runs."""
+    if known not in {None, version}:
+        raise IsolitmusError(
+            f"--evidence {evidence}: it is of {known}, and this is {version}; name a file that is not"
+            " there yet"
+        )
 
 
 def warn(text: str) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Commit", "latest", "live_files", "read_commits"]
+__all__ = ["Commit", "identity", "latest", "live_files", "read_commits"]
 
 Action = dict[str, Any]
 
@@ -102,9 +102,9 @@ def live_files(commits: Iterable[Commit]) -> tuple[Action, ...]:
     files: dict[tuple[str, str], Action] = {}
     for commit in commits:
         for action in commit.removes:
-            files.pop(_identity(action), None)
+            files.pop(identity(action), None)
         for action in commit.adds:
-            files[_identity(action)] = action
+            files[identity(action)] = action
     return tuple(files.values())
 
 
@@ -124,7 +124,8 @@ def _read(version: int, path: Path) -> Commit:
     )
 
 
-def _identity(action: Action) -> tuple[str, str]:
+def identity(action: Action) -> tuple[str, str]:
+    """What makes an entry of the table: path and deletion vector (PROTOCOL.md)."""
     vector = action.get("deletionVector") or {}
     parts = (vector.get("storageType"), vector.get("pathOrInlineDv"), vector.get("offset"))
     return action["path"], "|".join(map(str, parts))

@@ -85,12 +85,9 @@ def raw_body(
     """
 
     def run() -> None:
-        from pyspark.sql import SparkSession
-
         for what in ("history.metricsEnabled", "writeChecksumFile.enabled"):  # nothing to report
             spark.conf.set(f"spark.databricks.delta.{what}", "false")
-        classes = SparkSession._get_j_spark_session_class(session.jvm)  # noqa: SLF001
-        classes.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - as spark.sql does
+        session.activate(spark)  # as spark.sql does
         transaction = session.delta_log(path).startTransaction()
         for look in statement.reads:
             _read(look, transaction, schema, path, session, spark)

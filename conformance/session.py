@@ -27,6 +27,8 @@ from isolitmus.model.errors import EngineUnavailable
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+    from isolitmus.model.values import Rows
+
 __all__ = ["PACKAGES", "Kept", "Session", "open_session"]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -83,7 +85,8 @@ class Session:
 
     ``spark`` is the root SparkSession, ``jvm`` py4j's view of its JVM, ``version`` what results say
     of the engine, ``directory`` holds all that it writes and goes away with it. ``kept``: tables that were
-    filled once and are copied from then on (``conformance.tables``).
+    filled once and are copied from then on (``conformance.tables``). ``rows``: what was read of tables, by
+    schema and files (``conformance.versions``).
     """
 
     spark: Any
@@ -91,6 +94,7 @@ class Session:
     version: str
     directory: Path
     kept: dict[Hashable, Kept] = field(default_factory=dict)
+    rows: dict[Hashable, Rows] = field(default_factory=dict, repr=False)
     _classes: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
@@ -99,6 +103,11 @@ class Session:
         for key, value in (conf or {}).items():
             spark.conf.set(key, value)
         return spark
+
+    def activate(self, spark: Any) -> None:
+        """Make a SparkSession the one that Delta finds on this thread."""
+        java = spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
+        self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(java)
 
     def delta_log(self, table: Path) -> Any:
         """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""

@@ -37,6 +37,7 @@ def add_batch(  # noqa: PLR0917
     sink = source.createSink(
         java.sqlContext(), session.mapping({"path": str(path)}), session.sequence([]), output
     )
+    session.activate(spark)  # as the thread of a query does
     query, number = batch
     java.sparkContext().setLocalProperty(QUERY_ID, query)
     try:

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from isolitmus.conformance.log import latest, live_files, read_commits
+from isolitmus.conformance.log import identity, latest, live_files, read_commits
 from isolitmus.model.values import sort_rows
 
 if TYPE_CHECKING:
@@ -96,28 +96,48 @@ def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict
     """The rows of one table at its versions first..last, by one Spark query for each schema.
 
     Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS
-    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job.
+    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job. No state is
+    read twice: a file has a name that no other one has, in whatever table, and never changes.
     """
+    commits = read_commits(path)
+    states, unread = {}, {}
+    for version in range(first, last + 1):
+        schema = _schema(commits, version)
+        files = live_files(c for c in commits if c.version <= version)
+        states[version] = state = schema, frozenset(map(identity, files))
+        if state not in session.rows:
+            unread[state] = version, schema, files
+    if unread:
+        newest = _schema(commits, commits[-1].version)
+        found = _read(session, path, list(unread.values()), newest)
+        session.rows.update({state: found[version] for state, (version, *_) in unread.items()})
+    return {version: session.rows[state] for version, state in states.items()}
+
+
+def _read(
+    session: Session,
+    path: Path,
+    wanted: Sequence[tuple[int, str, Sequence[Action]]],
+    newest: str,
+) -> dict[int, Rows]:
+    """The rows at these versions, given the schema and files of each, and the schema of the newest one."""
     from pyspark.sql import DataFrame
 
     log, none = session.delta_log(path), session.scala("scala.None")
-    newest = log.update(False, none, none)
-    commits = read_commits(path)
-    schemas = {v: _schema(commits, v) for v in range(first, last + 1)}
+    snapshots = {newest: log.update(False, none, none)}
     frames: dict[str, list[DataFrame]] = {}
-    for version, schema in schemas.items():
-        files = live_files(c for c in commits if c.version <= version)
+    for version, schema, files in wanted:
+        if schema not in snapshots:
+            snapshots[schema] = log.getSnapshotAt(version, none, none, False)
         adds = session.sequence(session.delta_action({"add": file}) for file in files)
-        same = schema == schemas[last]
-        snapshot = newest if same else log.getSnapshotAt(version, none, none, False)
-        frame = DataFrame(log.createDataFrame(snapshot, adds, False, none), session.spark)
+        frame = DataFrame(log.createDataFrame(snapshots[schema], adds, False, none), session.spark)
         named = frame.selectExpr(f"{version} AS `version of the table`", "*")
         frames.setdefault(schema, []).append(named)
     unions = (reduce(lambda a, b: a.unionAll(b), several) for several in frames.values())
-    collected = [row for union in unions for row in union.collect()]
-    rows: dict[int, list[Row]] = {version: [] for version in range(first, last + 1)}
-    for version, *values in collected:
-        rows[version].append(plain_row(values))
+    rows: dict[int, list[Row]] = {version: [] for version, *_ in wanted}
+    for union in unions:
+        for version, *values in union.collect():
+            rows[version].append(plain_row(values))
     return {version: sort_rows(found) for version, found in rows.items()}
 
 

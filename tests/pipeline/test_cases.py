@@ -44,7 +44,7 @@ def test_a_matrix_goes_on_where_its_table_ends(tmp_path):
         ("delete", "ConcurrentAppendException"),
     ]
     whole = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert whole.stdout.splitlines()[3:5] == ["  1  insert . .", "  2  delete A R"]
+    assert whole.stdout.splitlines()[2:4] == ["  1  insert . .", "  2  delete A R"]
     assert "4 of 4 cases as predicted." in whole.stdout
     done = audit(out)
     assert (done.commits, done.findings) == (3, ())  # made, and written twice

@@ -28,8 +28,8 @@ engines: env
 	-@$(BIN)/isolitmus install deltalake-1.6.6
 	-@$(BIN)/isolitmus install deltalake-1.6.3
 
-conformance: preflight env
-	$(BIN)/pytest -m spark
+conformance: preflight engines
+	$(BIN)/pytest -m 'spark or deltalake'
 	$(BIN)/isolitmus explore tables --count 1000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore raw --count 5000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml

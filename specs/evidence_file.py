@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.matrix import LETTERS, Place, letter
-from isolitmus.specs.files import read_text
+from isolitmus.specs.files import read_text, write_whole
 from isolitmus.specs.toml_file import FileReader, read_toml
 
 if TYPE_CHECKING:
@@ -113,6 +113,4 @@ class Evidence:
             lines += ["", "[[differences]]", f"protocol = {json.dumps(protocol)}"]
             lines += [f"{key} = {json.dumps(value)}" for key, value in place._asdict().items()]
             lines.append(f"said = {json.dumps(list(said), ensure_ascii=False)}")
-        beside = path.with_name(f"{path.name}.new")
-        beside.write_text("\n".join(lines) + "\n", "utf-8")
-        beside.replace(path)
+        write_whole(path, "\n".join(lines) + "\n")

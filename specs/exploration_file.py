@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.exploration import KINDS, Batch
-from isolitmus.specs.files import read_text
+from isolitmus.specs.files import read_text, write_whole
 from isolitmus.specs.toml_file import FileReader, read_toml
 
 if TYPE_CHECKING:
@@ -71,6 +71,4 @@ class Exploration:
         for batch in sorted(self._batches.values(), key=lambda b: b.key):
             entries = (f"{key} = {json.dumps(value)}" for key, value in batch.to_json().items())
             lines.append(f"  {{ {', '.join(entries)} }},")
-        beside = path.with_name(f"{path.name}.new")
-        beside.write_text("\n".join([*lines, "]"]) + "\n", "utf-8")
-        beside.replace(path)
+        write_whole(path, "\n".join([*lines, "]"]) + "\n")

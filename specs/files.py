@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.errors import IsolitmusError
 
-__all__ = ["is_file", "is_folder", "read_text"]
+__all__ = ["is_file", "is_folder", "read_text", "write_whole"]
 
 
 def is_file(path: Path) -> bool:
@@ -43,3 +43,10 @@ def read_text(path: Path, error: type[IsolitmusError]) -> str:
         raise error(
             f"cannot read {path}: it is not UTF-8 text (byte {problem.start + 1})"
         ) from None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, "utf-8")
+    beside.replace(path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Violation
 
-__all__ = ["Carried", "carry_out", "refuse"]
+__all__ = ["Carried", "carry_found", "carry_out", "refuse"]
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ def carry_out(
             asked = {name: specs or _asked(test, name) for name in carriers}
             for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
                 predicted = Judged(test, model(test, spec))
-                why = refusals(execute(test, spec), spec)
+                why = {} if quiet else refusals(execute(test, spec), spec)
                 for name in carriers:
                     unable = spec not in asked[name] or not implements(name, spec.name)
                     if unable or (test.name, name) in done.refused:
@@ -99,6 +99,18 @@ def carry_out(
                 done.documents.append({"litmus": test.name, "runs": runs})
     if done.refused and not done.total:
         raise IsolitmusError(f"{', '.join(carriers)} can carry out none of these litmus tests")
+    return done
+
+
+def carry_found(tests: Sequence[Litmus], carriers: Sequence[str], *, quiet: bool) -> Carried:
+    """What a search found, under the protocols that it expects something of; printed unless quiet, below what
+    was said of it.
+    """
+    if not quiet:
+        say()
+    done = carry_out(tests, carriers, None, quiet=quiet)
+    if not quiet:
+        say(str(done))
     return done
 
 

@@ -10,7 +10,7 @@ from isolitmus.checker.separation import ABSTRACT, TABLE, separate_unbounded
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.checker.telling.words import because, other_ways, serial_words
-from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.carrying import carry_found, refuse
 from isolitmus.cli.output import named, print_json, progress, say, warn
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -161,11 +161,8 @@ def _carried(answer: Separation, carriers: list[str], *, quiet: bool) -> dict[st
         return {}
     if not isinstance(answer.litmus, Litmus):
         return {"runs": []}
+    done = carry_found([answer.litmus], carriers, quiet=quiet)
     if not quiet:
-        say()
-    done = carry_out([answer.litmus], carriers, None, quiet=quiet)
-    if not quiet:
-        say(str(done))
         say()
     return {"runs": done.documents[0]["runs"]}
 

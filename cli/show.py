@@ -10,7 +10,7 @@ from isolitmus.checker.portrait import portray
 from isolitmus.checker.telling.draw import denotations, frame_lines, timeline
 from isolitmus.checker.telling.portrait_words import portrait_lines
 from isolitmus.checker.telling.sight import look
-from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.carrying import carry_found, refuse
 from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.conformance.engines import ENGINES
 from isolitmus.model.errors import IsolitmusError, UnknownName, near
@@ -128,11 +128,7 @@ def _carried(entry: _Entry, carriers: list[str], *, quiet: bool) -> tuple[_Entry
     """A protocol with every history of its portrait carried out, and how many runs are not as predicted."""
     assert entry.portrait is not None
     tests = list(distinct(of_portrait(entry.portrait)))
-    if not quiet:
-        say()
-    done = carry_out(tests, carriers, None, quiet=quiet)
-    if not quiet:
-        say(str(done))
+    done = carry_found(tests, carriers, quiet=quiet)
     return replace(entry, replays=tuple(done.documents)), done.failed
 
 

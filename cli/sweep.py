@@ -11,7 +11,7 @@ from isolitmus.checker.counting.work import cores as available
 from isolitmus.checker.finds import distinct, of_sweep
 from isolitmus.checker.sweep import planned
 from isolitmus.checker.sweep import sweep as count_all
-from isolitmus.cli.carrying import carry_out, refuse
+from isolitmus.cli.carrying import carry_found, refuse
 from isolitmus.cli.output import named, print_json, progress, say
 from isolitmus.cli.separate import sizes
 from isolitmus.model.errors import IsolitmusError
@@ -81,11 +81,7 @@ def _carried(done: Sweep, inside: Scope, carriers: list[str], *, quiet: bool) ->
     tests = list(distinct(of_sweep(done, inside)))
     if not tests:
         return {"replays": []}
-    if not quiet:
-        say()
-    carried = carry_out(tests, carriers, None, quiet=quiet)
-    if not quiet:
-        say(str(carried))
+    carried = carry_found(tests, carriers, quiet=quiet)
     return {"replays": carried.documents}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.clients import Clients, body, target
+from isolitmus.conformance.ended import committed, failed
 from isolitmus.conformance.failure import understand
 from isolitmus.conformance.log import latest
 from isolitmus.conformance.parking import Parking
@@ -212,15 +213,7 @@ class _Replay:
         started = self._started[name]
         error = started.thread.error
         if error is not None:
-            failure = understand(error, self._session.jvm)
-            return TransactionRun(
-                failure.outcome,
-                failure.exception,
-                failure.error_class,
-                started.version,
-                version=max(started.commits, default=None),
-                commits=started.commits,
-            )
+            return failed(error, self._session.jvm, started.version, started.commits)
         if isinstance(self._litmus.transactions[name], Read):
             return TransactionRun(
                 "committed", read_version=started.version, rows=started.thread.result()
@@ -228,12 +221,5 @@ class _Replay:
         if not started.commits:
             return TransactionRun("no-op", read_version=started.version)
         last = self._chronicle.commit(started.commits[-1])
-        return TransactionRun(
-            "committed",
-            read_version=self._chronicle.read_version(started.commits[0], started.version),
-            version=started.commits[-1],
-            commits=started.commits,
-            blind=last.blind,
-            isolation_level=last.isolation_level,
-            operation=last.operation,
-        )
+        read = self._chronicle.read_version(started.commits[0], started.version)
+        return committed(last, read, started.commits)

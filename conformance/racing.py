@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from isolitmus.conformance.ended import committed, failed
 from isolitmus.conformance.failure import keep_java_exceptions, understand
 from isolitmus.conformance.log import latest, read_commits
 from isolitmus.conformance.parking import Parking
@@ -275,28 +276,12 @@ class Race:
         """How something ended, by the table's own numbers."""
         made, error = running.made, running.transaction.error
         if error is not None:
-            failure = understand(error, self._session.jvm)
-            return TransactionRun(
-                failure.outcome,
-                failure.exception,
-                failure.error_class,
-                running.read_version,
-                max(made, default=None),
-                made,
-            )
+            return failed(error, self._session.jvm, running.read_version, made)
         if not made:
             return TransactionRun("no-op", read_version=running.read_version)
         first, last = (read_commits(self.table, since=made[k] - 1)[0] for k in (0, -1))
         read = running.read_version if first.read_version is None else first.read_version
-        return TransactionRun(
-            "committed",
-            read_version=read,
-            version=last.version,
-            commits=made,
-            blind=last.blind,
-            isolation_level=last.isolation_level,
-            operation=last.operation,
-        )
+        return committed(last, read, made)
 
 
 @contextmanager

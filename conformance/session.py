@@ -114,6 +114,14 @@ class Session:
         java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
         return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
+    def forget(self, table: Path) -> None:
+        """Let Delta drop what it keeps of the table at this path: a DeltaLog with the state of its newest
+        version, else for an hour (DeltaLog.scala, deltaLogCache).
+        """
+        java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
+        path = self.java("org.apache.hadoop.fs.Path")(str(table))
+        self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(java, path)
+
     def delta_action(self, action: Mapping[str, Any]) -> Any:
         """An action of the log as Delta's own object (actions/actions.scala)."""
         return self.scala("org.apache.spark.sql.delta.actions.Action").fromJson(json.dumps(action))

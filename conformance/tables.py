@@ -165,7 +165,10 @@ def placed(litmus: Litmus, session: Session) -> Iterator[Tables]:
     try:
         yield Tables(litmus, session, directory)
     finally:
+        found = list(directory.iterdir())  # with what statements made, and other paths to tables
         spark.sql(f"DROP DATABASE {directory.name} CASCADE")
+        for table in found:
+            session.forget(table)
         shutil.rmtree(directory, ignore_errors=True)
 
 

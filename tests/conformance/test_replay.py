@@ -243,10 +243,12 @@ def test_several_tables_share_one_history(session):
 def test_nothing_stays_behind(session, make):
     endless = "INSERT INTO t SELECT count(*), 0 FROM range(1000000000000)"
     litmus = make("x y", x="INSERT INTO t VALUES (1, 0)", y=endless)
-    before = {p.name for p in session.directory.iterdir()}
+    logs = session.scala("org.apache.spark.sql.delta.DeltaLog").cacheSize
+    before, logs_before = {p.name for p in session.directory.iterdir()}, logs()
     with pytest.raises(TimeLimit, match=r"y, 'INSERT INTO t SELECT count.* did not end within 5 s"):
         replay(litmus, SERIALIZABLE, session, seconds=5)
     assert {p.name for p in session.directory.iterdir()} == before
+    assert logs() == logs_before
     names = {row[0] for row in session.spark.sql("SHOW DATABASES").collect()}
     assert names == {"default"}
 

@@ -31,10 +31,16 @@ TYPES: Mapping[Type, str] = {
 }
 """Spark's names of the types."""
 DELTA = "org.apache.spark.sql.delta"
+QUIET = {
+    "spark.databricks.delta.history.metricsEnabled": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+}
+"""There is nothing to report, and no later commit to spare a look at the state."""
 
 
 def create(session: Session, path: Path, schema: Schema, level: str | None) -> None:
     """Make an empty table at a path, with an isolation level if one is given."""
+    session.activate(session.fresh(QUIET))
     header = Header.of(schema)
     fields = [
         {"name": c.name, "type": TYPES[c.type], "nullable": True, "metadata": {}}
@@ -85,8 +91,8 @@ def raw_body(
     """
 
     def run() -> None:
-        for what in ("history.metricsEnabled", "writeChecksumFile.enabled"):  # nothing to report
-            spark.conf.set(f"spark.databricks.delta.{what}", "false")
+        for key, value in QUIET.items():
+            spark.conf.set(key, value)
         session.activate(spark)  # as spark.sql does
         transaction = session.delta_log(path).startTransaction()
         for look in statement.reads:

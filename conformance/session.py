@@ -42,7 +42,6 @@ LAYOUT = {
     "spark.sql.files.openCostInBytes": "0",  # else more than 32 files are read as two partitions
 }
 SPEED = {
-    "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -52,8 +51,8 @@ SPEED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "OFF",
-    # one collector for short jobs, parallel ones cost more than they give; room for what a statement leaves
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms2g -Xmn1g -Duser.timezone=UTC",
+    # small heaps and short jobs: parallel collectors cost more than they give
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

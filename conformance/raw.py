@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Row, Value
 
-__all__ = ["TYPES", "create", "fill", "raw_body"]
+__all__ = ["TYPES", "create", "fill", "quiet", "raw_body"]
 
 TYPES: Mapping[Type, str] = {
     "INT": "integer",
@@ -38,9 +38,17 @@ QUIET = {
 """There is nothing to report, and no later commit to spare a look at the state."""
 
 
+def quiet(session: Session, spark: Any) -> None:
+    """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare what
+    nobody reads.
+    """
+    for key, value in QUIET.items():
+        spark.conf.set(key, value)
+    session.activate(spark)
+
+
 def create(session: Session, path: Path, schema: Schema, level: str | None) -> None:
     """Make an empty table at a path, with an isolation level if one is given."""
-    session.activate(session.fresh(QUIET))
     header = Header.of(schema)
     fields = [
         {"name": c.name, "type": TYPES[c.type], "nullable": True, "metadata": {}}
@@ -91,9 +99,7 @@ def raw_body(
     """
 
     def run() -> None:
-        for key, value in QUIET.items():
-            spark.conf.set(key, value)
-        session.activate(spark)  # as spark.sql does
+        quiet(session, spark)
         transaction = session.delta_log(path).startTransaction()
         for look in statement.reads:
             _read(look, transaction, schema, path, session, spark)

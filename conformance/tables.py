@@ -98,6 +98,8 @@ class Tables:
     def create(self, level: str) -> None:
         """Create the tables that are to be there, empty, at this isolation level."""
         spark = self._session.spark
+        if self._raw:
+            raw.quiet(self._session, self._session.fresh())
         for name, schema in self.schemas.items():
             if schema.parquet:
                 self._fill_parquet(name, schema, level)

@@ -41,6 +41,7 @@ bench: env
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/audits.py
+	$(BIN)/python bench/engine.py
 
 lint: env
 	$(BIN)/ruff check

@@ -40,6 +40,7 @@ __all__ = [
     "Explored",
     "Mismatch",
     "differences",
+    "drawn",
     "explore",
     "mismatches",
     "unlike",
@@ -118,6 +119,39 @@ class Explored:
         return Batch(kind, self.seed, self.runs + self.unsaid, self.unsaid)
 
 
+def drawn(
+    tests: SearchStrategy[Litmus], count: int, seed: int, protocols: tuple[str, ...]
+) -> list[tuple[Litmus, str]]:
+    """So many litmus tests, each under one of the protocols; one seed draws the same ones again."""
+    found: list[tuple[Litmus, str]] = []
+
+    @_drawing(tests, count, seed, protocols, Phase.generate)
+    def draw(pair: tuple[Litmus, str]) -> None:
+        found.append(pair)
+
+    draw()
+    return found
+
+
+def _drawing(
+    tests: SearchStrategy[Litmus],
+    count: int,
+    seed: int,
+    protocols: tuple[str, ...],
+    *phases: Phase,
+) -> Callable[[Callable[[tuple[Litmus, str]], None]], Callable[[], None]]:
+    """Hypothesis' decorators for a function of a litmus test and a protocol."""
+    given_pairs = given(st.tuples(tests, st.sampled_from(protocols)))
+    options = settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=phases,
+    )
+    return lambda function: seeded(seed)(options(given_pairs(function)))
+
+
 def explore(
     tests: SearchStrategy[Litmus],
     count: int,
@@ -130,19 +164,7 @@ def explore(
     """Draw so many litmus tests, each under one of the protocols, and replay them all, AT_ONCE at a time;
     if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
     """
-    pairs = st.tuples(tests, st.sampled_from(protocols))
-    every = settings(
-        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-    drawn: list[tuple[Litmus, str]] = []
-
-    @seeded(seed)
-    @settings(every, phases=(Phase.generate,))
-    @given(pairs)
-    def draw(pair: tuple[Litmus, str]) -> None:
-        drawn.append(pair)
-
-    draw()
+    pairs = drawn(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | None] = {}
 
     def asked(test: Litmus, under: str) -> tuple[str, ...] | None:
@@ -157,18 +179,16 @@ def explore(
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = []
-        for k, answer in enumerate(pool.map(lambda pair: asked(*pair), drawn), 1):
+        for k, answer in enumerate(pool.map(lambda pair: asked(*pair), pairs), 1):
             answers.append(answer)
             if progress is not None:
                 progress(k)
     unsaid = answers.count(None)
     if not any(answers):
-        return Explored(seed, len(drawn) - unsaid, unsaid, None)
+        return Explored(seed, len(pairs) - unsaid, unsaid, None)
     found: list[Mismatch] = []
 
-    @seeded(seed)
-    @settings(every, phases=(Phase.generate, Phase.shrink))
-    @given(pairs)
+    @_drawing(tests, count, seed, protocols, Phase.generate, Phase.shrink)
     def shrink(pair: tuple[Litmus, str]) -> None:
         unlike = asked(*pair)
         if unlike:
@@ -177,4 +197,4 @@ def explore(
 
     with suppress(AssertionError):
         shrink()
-    return Explored(seed, len(drawn) - unsaid, unsaid, found[-1])
+    return Explored(seed, len(pairs) - unsaid, unsaid, found[-1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.failure import understand
 from isolitmus.conformance.log import latest
+from isolitmus.conformance.session import in_java
 from isolitmus.model import raw as rw
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
@@ -271,7 +272,7 @@ def _commit_large(
             protocol = session.java("scala.Option").apply(session.delta_action(action))
     empty = session.mapping({})
     transaction.commitLarge(
-        spark._jsparkSession,  # noqa: SLF001
+        in_java(spark),
         _actions(session, apart).iterator(),
         protocol,
         operation,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Rows
 
-__all__ = ["PACKAGES", "Kept", "Session", "open_session"]
+__all__ = ["PACKAGES", "Kept", "Session", "in_java", "open_session"]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """The pairing that the model is written against."""
@@ -106,21 +106,19 @@ class Session:
 
     def activate(self, spark: Any) -> None:
         """Make a SparkSession the one that Delta finds on this thread."""
-        java = spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
-        self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(java)
+        self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(in_java(spark))
 
     def delta_log(self, table: Path) -> Any:
         """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
-        java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
+        java = in_java(self.spark)
         return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
     def forget(self, table: Path) -> None:
         """Let Delta drop what it keeps of the table at this path: a DeltaLog with the state of its newest
         version, else for an hour (DeltaLog.scala, deltaLogCache).
         """
-        java = self.spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
         path = self.java("org.apache.hadoop.fs.Path")(str(table))
-        self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(java, path)
+        self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(in_java(self.spark), path)
 
     def delta_action(self, action: Mapping[str, Any]) -> Any:
         """An action of the log as Delta's own object (actions/actions.scala)."""
@@ -146,6 +144,11 @@ class Session:
         converters = self.java("scala.jdk.javaapi.CollectionConverters")
         pairs = converters.asScala(self.java("java.util.HashMap")(dict(items)))
         return getattr(self.scala("scala.collection.immutable.Map"), "from")(pairs)
+
+
+def in_java(spark: Any) -> Any:
+    """The JVM's own object of a SparkSession."""
+    return spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
 
 
 @contextmanager

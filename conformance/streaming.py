@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.session import in_java
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -31,9 +33,9 @@ def add_batch(  # noqa: PLR0917
     """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as ``batch``:
     the id of its query, and its number.
     """
-    java, streaming = spark._jsparkSession, session.jvm.org.apache.spark.sql.streaming  # noqa: SLF001
-    output = streaming.OutputMode.Append() if mode == "append" else streaming.OutputMode.Complete()
-    source = session.jvm.org.apache.spark.sql.delta.sources.DeltaDataSource()
+    java, modes = in_java(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
+    output = modes.Append() if mode == "append" else modes.Complete()
+    source = session.java("org.apache.spark.sql.delta.sources.DeltaDataSource")()
     sink = source.createSink(
         java.sqlContext(), session.mapping({"path": str(path)}), session.sequence([]), output
     )

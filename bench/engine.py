@@ -1,0 +1,113 @@
+"""How long real Delta takes for what is replayed: a table in Markdown.
+
+One session for all. Each kind of litmus tests is first carried out unmeasured for a while; then so many at a
+time, in rounds, each time other tests of the kind, drawn without choice; the figure is the median of the
+rounds. A time contains the model's run and the comparison. The ratio is the time of one at a time over
+this one's.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from time import perf_counter
+
+from isolitmus.conformance import open_session
+from isolitmus.conformance.agreement import TESTS, differences, drawn
+from isolitmus.conformance.session import Session
+from isolitmus.conformance.tables import PROTOCOLS
+from isolitmus.model.condition import UndeterminedError
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import litmus
+from isolitmus.specs.catalogue import litmus_tests, matrix
+from isolitmus.specs.matrix_file import case
+
+AT_ONCE = 1, 2, 3
+WARM = 60
+
+Cases = Iterator[tuple[Litmus, str]]
+
+
+def catalogue(choice: random.Random, _: int) -> Cases:
+    tests = [test for test in map(litmus, litmus_tests()) if isinstance(test, Litmus)]
+    every = [(test, under) for test in tests for under in PROTOCOLS if under in test.expect]
+    return iter(choice.sample(every, len(every)))
+
+
+def pairs(choice: random.Random, _: int) -> Cases:
+    asked = matrix("pairs")
+    places = [place for layout in asked.layouts for place in asked.places(layout)]
+    for place in choice.sample(places, len(places)):
+        with suppress(IsolitmusError):  # not modelled
+            yield case(asked, place), choice.choice(list(PROTOCOLS))
+
+
+def at_random(kind: str, choice: random.Random, count: int) -> Cases:
+    return iter(drawn(TESTS[kind](), count, choice.randrange(10**6), tuple(PROTOCOLS)))
+
+
+KINDS: Mapping[str, Callable[[random.Random, int], Cases]] = {
+    "catalogue": catalogue,
+    "matrix": pairs,
+    **{kind: partial(at_random, kind) for kind in TESTS},
+}
+
+
+def carry_out(cases: Cases, count: int, at_once: int, session: Session) -> float:
+    """Seconds for each of the next so many cases."""
+
+    def one(asked: tuple[Litmus, str]) -> None:
+        with suppress(UndeterminedError):
+            if found := differences(*asked, session):
+                raise AssertionError(found)
+
+    asked = list(islice(cases, count))
+    start = perf_counter()
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(one, asked))
+    return (perf_counter() - start) / len(asked)
+
+
+def rows(kind: str, count: int, rounds: int, session: Session) -> Iterator[str]:
+    cases = KINDS[kind](random.Random(1), WARM + count * rounds * len(AT_ONCE))
+    carry_out(cases, WARM, max(AT_ONCE), session)
+    times: dict[int, list[float]] = {n: [] for n in AT_ONCE}
+    for _ in range(rounds):
+        for n in AT_ONCE:
+            times[n].append(carry_out(cases, count, n, session))
+    medians = {n: statistics.median(times[n]) for n in AT_ONCE}
+    for n, seconds in medians.items():
+        cells = (
+            kind,
+            f"{n}",
+            f"{seconds:.2f} s",
+            f"{3600 / seconds:,.0f}",
+            f"{medians[1] / seconds:.1f}",
+        )
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
+    asked.add_argument("--cases", type=int, default=30)
+    asked.add_argument("--rounds", type=int, default=3)
+    options = asked.parse_args()
+    sys.stdout.write(
+        f"| tests | at a time | one | an hour | one at a time / this |\n|{'---|' * 5}\n"
+    )
+    with open_session() as session:
+        for kind in options.kinds:
+            for row in rows(kind, options.cases, options.rounds, session):
+                sys.stdout.write(row)
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -17,15 +17,16 @@ from functools import partial
 from itertools import islice
 from time import perf_counter
 
+from isolitmus.checker.matrix import predict
 from isolitmus.conformance import open_session
 from isolitmus.conformance.agreement import TESTS, differences, drawn
 from isolitmus.conformance.session import Session
 from isolitmus.conformance.tables import PROTOCOLS
 from isolitmus.model.condition import UndeterminedError
-from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.matrix import NOT_MODELLED
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import litmus_tests, matrix
+from isolitmus.specs.catalogue import litmus_tests, matrix, protocol
 from isolitmus.specs.matrix_file import case
 
 AT_ONCE = 1, 2, 3
@@ -44,8 +45,9 @@ def pairs(choice: random.Random, _: int) -> Cases:
     asked = matrix("pairs")
     places = [place for layout in asked.layouts for place in asked.places(layout)]
     for place in choice.sample(places, len(places)):
-        with suppress(IsolitmusError):  # not modelled
-            yield case(asked, place), choice.choice(list(PROTOCOLS))
+        under = choice.choice(list(PROTOCOLS))
+        if predict(asked, place, protocol(under)).predicted != NOT_MODELLED:
+            yield case(asked, place), under
 
 
 def at_random(kind: str, choice: random.Random, count: int) -> Cases:

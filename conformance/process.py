@@ -49,6 +49,8 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
         opened = _connect(port, secret)
         yield opened
     finally:
+        if opened is not None:
+            _no_more_finalizers(opened)
         _end(process)
         if opened is not None:  # not before: py4j waits for ever where Java has called Python back
             opened.close()
@@ -142,6 +144,17 @@ def _connect(port: int, secret: str) -> Any:
                 del os.environ[key]
             else:
                 os.environ[key] = value
+
+
+def _no_more_finalizers(opened: Any) -> None:
+    """py4j has a thread that tells the JVM which objects Python has dropped. It ends; cut off by the end of the
+    JVM instead, it would print a traceback.
+    """
+    from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
+
+    client = opened._gateway_client  # noqa: SLF001 - py4j has no public name for it
+    client.is_connected = False
+    client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -59,6 +59,7 @@ def test_version(session):
 
 SCRIPT = """
 import sys
+import threading
 from isolitmus.conformance import open_session, replay
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
@@ -74,6 +75,10 @@ litmus = Litmus(
 with open_session() as session:
     print(session.directory, session.jvm.java.lang.ProcessHandle.current().pid(), flush=True)
     replay(litmus, "delta-write-serializable", session)
+for thread in threading.enumerate()[1:]:
+    thread.join(5)
+    if thread.is_alive():
+        print("this thread goes on:", thread)
 """
 ENDLESS = "INSERT INTO t SELECT count(*) FROM range(1000000000000)"
 

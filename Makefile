@@ -11,7 +11,7 @@ help:
 	@echo 'make test         everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick        the same without a JVM and without what is slow'
 	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real Spark'
-	@echo 'make bench        how long the searches take, a table in Markdown'
+	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
 	@echo 'make engines      releases of delta-rs, in environments of their own'
 	@echo 'make env          .venv with the pinned packages'
 	@echo 'make clean        remove what the others made, except .venv'

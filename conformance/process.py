@@ -47,10 +47,11 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
         _await(process, address, log, conf)
         port, secret = _read_address(address)
         opened = _connect(port, secret)
-        yield opened
-    finally:
-        if opened is not None:
+        try:
+            yield opened
+        finally:
             _no_more_finalizers(opened)
+    finally:
         _end(process)
         if opened is not None:  # not before: py4j waits for ever where Java has called Python back
             opened.close()

@@ -12,7 +12,7 @@ help:
 	@echo 'make quick        the same without a JVM and without what is slow'
 	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real Spark'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
-	@echo 'make engines      releases of delta-rs, in environments of their own'
+	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
 	@echo 'make clean        remove what the others made, except .venv'
 
@@ -27,6 +27,7 @@ test: preflight lint engines
 engines: env
 	-@$(BIN)/isolitmus install deltalake-1.6.6
 	-@$(BIN)/isolitmus install deltalake-1.6.3
+	-@$(BIN)/isolitmus install postgres
 
 conformance: preflight engines
 	$(BIN)/pytest -m 'spark or deltalake'
@@ -35,13 +36,15 @@ conformance: preflight engines
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
 quick: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow'
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow and not derby and not postgres'
 
 bench: env
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/audits.py
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/locks.py
+	$(BIN)/python bench/walks.py
 
 lint: env
 	$(BIN)/ruff check
@@ -54,20 +57,27 @@ preflight:
 
 env: $(INSTALLED)
 
-# The stamp holds the folder that it was made in: a checkout that moved, or whose Python is gone,
-# is installed anew. Without build isolation the build backend is one of the pinned packages, too.
-ifneq ($(shell $(BIN)/python -c 'print(open("$(INSTALLED)").read())' 2>/dev/null),$(CURDIR))
+# The stamp holds the folder that it was made in, and a sum of what was asked for: a checkout that
+# moved, or whose Python is gone, or that wants something else, is installed anew. Without build
+# isolation the build backend is one of the pinned packages, too.
+#
+# .venv/types/isolitmus is the checkout, under the name that it is imported by, for tools that read rather than
+# import: setuptools' own answer, editable_mode=strict, links file by file, and misses a new one.
+WANTED := $(CURDIR) $(shell { sed '/^\[tool/,$$d' pyproject.toml; cat constraints.txt Makefile; } | cksum)
+ifneq ($(shell $(BIN)/python -c 'print(open("$(INSTALLED)").read())' 2>/dev/null),$(WANTED))
 .PHONY: $(INSTALLED)
 endif
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED):
 	@python=$$(.ci/preflight python) && \
 	{ test "$$python" = $(BIN)/python || "$$python" -m venv --clear .venv; }
 	@echo 'installing the pinned packages into .venv (the first time several hundred megabytes) …'
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt pip setuptools
 	@PYTHONWARNINGS='ignore:Editable installation' \
 		$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable '.[spark]' --group dev
-	@printf %s '$(CURDIR)' >$@
+		--editable '.[postgres,spark,test]' --group dev
+	@mkdir -p .venv/types
+	@ln -sfn '$(CURDIR)' .venv/types/isolitmus
+	@printf %s '$(WANTED)' >$@
 
 clean:
 	rm -rf report build dist *.egg-info spark-warehouse metastore_db derby.log

@@ -17,27 +17,31 @@ from functools import partial
 from itertools import islice
 from time import perf_counter
 
-from isolitmus.checker.matrix import predict
-from isolitmus.conformance import open_session
-from isolitmus.conformance.agreement import TESTS, differences, drawn
-from isolitmus.conformance.session import Session
-from isolitmus.conformance.tables import PROTOCOLS
-from isolitmus.model.condition import UndeterminedError
+from isolitmus.checker.matrix import predict_case
+from isolitmus.conformance.agreement import differences, drawn
+from isolitmus.conformance.delta import DELTA
+from isolitmus.conformance.engines import open_engine
+from isolitmus.model.engine import Carries
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.matrix import NOT_MODELLED
+from isolitmus.model.spec import Spec
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import litmus_tests, matrix, protocol
+from isolitmus.specs.catalogue import litmus_names, matrix, protocol
+from isolitmus.specs.formats import format_named
 from isolitmus.specs.matrix_file import case
 
 AT_ONCE = 1, 2, 3
 WARM = 60
 
-Cases = Iterator[tuple[Litmus, str]]
+PROTOCOLS = [protocol(name) for name in DELTA.protocols or ()]
+RANDOM = {each.name: each.strategy for each in format_named("delta").random}
+Cases = Iterator[tuple[Litmus, Spec]]
 
 
 def catalogue(choice: random.Random, _: int) -> Cases:
-    tests = [test for test in map(litmus, litmus_tests()) if isinstance(test, Litmus)]
-    every = [(test, under) for test in tests for under in PROTOCOLS if under in test.expect]
+    tests = [test for test in map(litmus, litmus_names()) if isinstance(test, Litmus)]
+    every = [(test, under) for test in tests for under in PROTOCOLS if under.name in test.expect]
     return iter(choice.sample(every, len(every)))
 
 
@@ -45,28 +49,28 @@ def pairs(choice: random.Random, _: int) -> Cases:
     asked = matrix("pairs")
     places = [place for layout in asked.layouts for place in asked.places(layout)]
     for place in choice.sample(places, len(places)):
-        under = choice.choice(list(PROTOCOLS))
-        if predict(asked, place, protocol(under)).predicted != NOT_MODELLED:
+        under = choice.choice(PROTOCOLS)
+        if predict_case(asked, place, under).predicted != NOT_MODELLED:
             yield case(asked, place), under
 
 
 def at_random(kind: str, choice: random.Random, count: int) -> Cases:
-    return iter(drawn(TESTS[kind](), count, choice.randrange(10**6), tuple(PROTOCOLS)))
+    return iter(drawn(RANDOM[kind](), count, choice.randrange(10**6), PROTOCOLS))
 
 
 KINDS: Mapping[str, Callable[[random.Random, int], Cases]] = {
     "catalogue": catalogue,
     "matrix": pairs,
-    **{kind: partial(at_random, kind) for kind in TESTS},
+    **{kind: partial(at_random, kind) for kind in RANDOM},
 }
 
 
-def carry_out(cases: Cases, count: int, at_once: int, session: Session) -> float:
+def carry_out(cases: Cases, count: int, at_once: int, carry: Carries) -> float:
     """Seconds for each of the next so many cases."""
 
-    def one(asked: tuple[Litmus, str]) -> None:
+    def one(asked: tuple[Litmus, Spec]) -> None:
         with suppress(UndeterminedError):
-            if found := differences(*asked, session):
+            if found := differences(*asked, carry):
                 raise AssertionError(found)
 
     asked = list(islice(cases, count))
@@ -76,13 +80,13 @@ def carry_out(cases: Cases, count: int, at_once: int, session: Session) -> float
     return (perf_counter() - start) / len(asked)
 
 
-def rows(kind: str, count: int, rounds: int, session: Session) -> Iterator[str]:
+def rows(kind: str, count: int, rounds: int, carry: Carries) -> Iterator[str]:
     cases = KINDS[kind](random.Random(1), WARM + count * rounds * len(AT_ONCE))
-    carry_out(cases, WARM, max(AT_ONCE), session)
+    carry_out(cases, WARM, max(AT_ONCE), carry)
     times: dict[int, list[float]] = {n: [] for n in AT_ONCE}
     for _ in range(rounds):
         for n in AT_ONCE:
-            times[n].append(carry_out(cases, count, n, session))
+            times[n].append(carry_out(cases, count, n, carry))
     medians = {n: statistics.median(times[n]) for n in AT_ONCE}
     for n, seconds in medians.items():
         cells = (
@@ -104,9 +108,9 @@ def main() -> None:
     sys.stdout.write(
         f"| tests | at a time | one | an hour | one at a time / this |\n|{'---|' * 5}\n"
     )
-    with open_session() as session:
+    with open_engine("delta") as carry:
         for kind in options.kinds:
-            for row in rows(kind, options.cases, options.rounds, session):
+            for row in rows(kind, options.cases, options.rounds, carry):
                 sys.stdout.write(row)
                 sys.stdout.flush()
 

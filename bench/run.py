@@ -16,12 +16,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.separation import separate
+from isolitmus.model import Budget
 from isolitmus.specs import scope, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.separation import By, Separation
+    from isolitmus.checker.answer import By, Separation
     from isolitmus.model.scope import Scope
 
 HERE = Path(__file__).parent
@@ -67,7 +68,7 @@ def median(work: Callable[[], object], runs: int) -> float:
 def ask(a: str, b: str, inside: Scope | None, by: By, *, sizes: list[int], unexplained: bool = False) -> Separation:  # fmt: skip
     return separate(
         spec(a), spec(b), inside or "abstract", by=by, transactions=sizes,
-        unexplained=unexplained, seconds=LIMIT,
+        unexplained=unexplained, budget=Budget(seconds=LIMIT),
     )  # fmt: skip
 
 
@@ -147,6 +148,8 @@ def rows() -> list[Row]:
     add(Row("start-up: isolitmus --help", median(command(isolitmus, "--help"), 7), beside, plain))
     question = ("separate", "delta-write-serializable", "log-serializable")
     add(Row("start-up and the reorder", median(command(isolitmus, *question), 5), beside, plain))
+    verify = (isolitmus, "claims", "verify")
+    add(Row("claims verify, on the model", median(command(*verify), 3), "", None, "aim 120 s"))
     return done
 
 

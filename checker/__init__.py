@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks import check
     from isolitmus.checker.runs import run
     from isolitmus.checker.separation import separate
-    from isolitmus.checker.sweep import sweep
+    from isolitmus.checker.sweeps import sweep
+    from isolitmus.checker.telling.graphs import graph
     from isolitmus.checker.telling.words import explain
 
-__all__ = ["audit", "check", "explain", "run", "separate", "sweep"]
+__all__ = ["audit", "check", "explain", "graph", "run", "separate", "sweep"]
 
 __getattr__ = lazily(
     __name__,
@@ -22,8 +23,9 @@ __getattr__ = lazily(
         "audit": "auditing.audit",
         "check": "checks",
         "explain": "telling.words",
+        "graph": "telling.graphs",
         "run": "runs",
         "separate": "separation",
-        "sweep": "sweep",
+        "sweep": "sweeps",
     },
 )

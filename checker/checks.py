@@ -6,93 +6,172 @@ as it stands, without any protocol; an abstract history as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.separation import violation_json
+from isolitmus.checker.running.explaining import explanations
+from isolitmus.checker.worded import Paged
+from isolitmus.model.budget import Budget
+from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.verdict import Allowed, Forbidden, Unknown
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.records import Records, Tabular
+from isolitmus.model.spec import Spec
+from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.spec import Spec
+    from isolitmus.checker.running.explaining import Explanation
+    from isolitmus.checker.telling.graphs import DependencyGraph
+    from isolitmus.model.execution import Execution
     from isolitmus.model.verdict import Verdict
 
 __all__ = ["Checked", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """The verdicts on one history, by level; ``operations`` counts reads and writes of rows,
-    ``assumptions`` is what the history left open and was taken for granted.
-    """
+class Checked(Readable, Paged, Drawn, Tabular):
+    """The verdicts on one history."""
 
     name: str
+    """Of the history, or its label."""
     transactions: int
+    """How many there are."""
     operations: int
+    """How many reads and writes of rows."""
     levels: Mapping[str, Verdict]
+    """The verdicts, by level."""
     seconds: float
+    """How long it took."""
     assumptions: tuple[str, ...] = ()
+    """What the history left open and was taken for granted."""
+    explained: Mapping[str, Explanation] = field(default_factory=dict)
+    """What a serial order explains, by the levels that forbid a history on tables for its conflicts."""
+    of: Litmus | HistoryTest | None = None
+    """What was judged; None: the log of a table."""
 
-    def _repr_html_(self) -> str:
-        from isolitmus.checker.telling.notebook import checked_html
+    @property
+    def counted(self) -> str:
+        """How large the history is, in words."""
+        operations = many(self.operations, "read or write", "reads and writes")
+        return f"{many(self.transactions, 'transaction')}, {operations}"
 
-        return checked_html(self)
+    @property
+    def graph(self) -> DependencyGraph:
+        """The history's graph, in which the first violation stands out; of a log that violation alone."""
+        from isolitmus.checker.telling.graphs import DependencyGraph, graph
+
+        of = DependencyGraph({}) if self.of is None else graph(self.of)
+        broken = (v.violations[0] for v in self.levels.values() if isinstance(v, Forbidden))
+        first = next(broken, None)
+        return of if first is None else of.around(first.cycle)
+
+    @property
+    def records(self) -> Records:
+        """What each level says, a row each; the axiom that it finds broken, or the order that shows that
+        none is.
+        """
+        rows = []
+        for level, verdict in self.levels.items():
+            broken = verdict.violations[0].axiom if isinstance(verdict, Forbidden) else None
+            order = " ".join(verdict.witness) if isinstance(verdict, Allowed) else None
+            rows.append((self.name, level, str(verdict), broken, order))
+        return Records(("history", "level", "verdict", "axiom", "serial"), tuple(rows))
+
+    def __repr__(self) -> str:
+        """What each level says."""
+        said = (f"{level}: {verdict!r}".splitlines() for level, verdict in self.levels.items())
+        lines = (f"  {line}" for lines in said for line in lines)
+        return few([f"{self.name}: {self.counted}", *lines], 40)
 
     def to_json(self, history: str) -> dict[str, object]:
-        """The verdicts as interface.md has them; ``history`` is the file's name."""
+        """The verdicts as docs/interface.md, 6, has them; ``history`` is the file's name."""
         return {
             "history": history,
             "transactions": self.transactions,
             "operations": self.operations,
-            "levels": {name: _verdict_json(verdict) for name, verdict in self.levels.items()},
+            "levels": {
+                name: _verdict_json(verdict, self.explained.get(name))
+                for name, verdict in self.levels.items()
+            },
             "assumptions": list(self.assumptions),
             "seconds": round(self.seconds, 3),
         }
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, object]:
+def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, object]:
     reason = {"reason": verdict.reason} if isinstance(verdict, Unknown) else {}
     return reason | {
         "verdict": str(verdict),
-        "violation": violation_json(verdict.violations[0])
-        if isinstance(verdict, Forbidden)
-        else None,
+        "violation": verdict.violations[0].to_json() if isinstance(verdict, Forbidden) else None,
+        "silence": verdict.silences[0].to_json() if isinstance(verdict, Silent) else None,
         "serial": " ".join(verdict.witness)
         if isinstance(verdict, Allowed) and verdict.witness
         else None,
+        "alone": [" ".join(order) for order in verdict.alone]
+        if isinstance(verdict, Allowed)
+        else [],
+        "explained": None if explained is None else explained.to_json(),
     }
 
 
-def check(test: Litmus | HistoryTest, levels: Sequence[Spec]) -> Checked:
-    """Judge a litmus test's history at each level.
+def check(
+    test: Litmus | HistoryTest | History,
+    levels: Sequence[Spec] | Spec,
+    *,
+    budget: Budget | None = None,
+) -> Checked:
+    """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget`` (default:
+    three quarters of the memory that is free) is spent is unknown.
 
     >>> from isolitmus.specs import level, litmus
     >>> checked = check(litmus("reorder"), [level("serializable"), level("log-serializable")])
     >>> {name: str(verdict) for name, verdict in checked.levels.items()}
     {'serializable': 'allowed', 'log-serializable': 'forbidden'}
+    >>> from isolitmus.model import History
+    >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
+    >>> str(check(skew, level("serializable")).levels["serializable"])
+    'forbidden'
     """
+    if isinstance(test, History):
+        test = HistoryTest("history", "", "", test)
+    if isinstance(levels, Spec):
+        levels = [levels]
     start = monotonic()
+    budget = budget or Budget()
     assumptions: tuple[str, ...] = ()
+    explained: dict[str, Explanation] = {}
     if isinstance(test, HistoryTest):
         history = test.history
-        verdicts = {spec.name: check_history(history, spec) for spec in levels}
+        verdicts = {spec.name: check_history(history, spec, budget=budget) for spec in levels}
         transactions, operations = len(history.transactions), history.operations
         assumptions = history.assumptions()
     else:
         execution = execute(test)
         unread = Unknown("raw transactions have no rows")
         verdicts = {
-            spec.name: unread if test.raw else judge_execution(execution, spec) for spec in levels
+            spec.name: unread if test.raw else _judged(execution, spec, budget) for spec in levels
         }
+        forbidden = [name for name, v in verdicts.items() if isinstance(v, Forbidden)]
+        if budget.spent() is None:
+            explained = explanations(test, execution, forbidden)
         transactions = len(execution.events)
         operations = sum(
             len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)
             for e in execution.events
         )
     took = monotonic() - start
-    return Checked(test.name, transactions, operations, verdicts, took, assumptions)
+    return Checked(
+        test.name, transactions, operations, verdicts, took, assumptions, explained, test
+    )
+
+
+def _judged(execution: Execution, spec: Spec, budget: Budget) -> Verdict:
+    limit = budget.spent()
+    return judge_execution(execution, spec) if limit is None else Unknown(str(limit))

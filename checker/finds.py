@@ -10,20 +10,21 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.expecting import expecting
 from isolitmus.checker.portrait import UNIVERSE, needless, portray
 from isolitmus.checker.separation import separate
-from isolitmus.checker.sweep import example, planned, tallied
+from isolitmus.checker.sweeps import example, sweep_work, tallied
+from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.catalogue import level, levels, protocol, protocols, scope, scopes, spec
-from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.counting.tally import First
     from isolitmus.checker.portrait import Portrait
-    from isolitmus.checker.sweep import Sweep
+    from isolitmus.checker.sweeps import Sweep
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
@@ -44,7 +45,7 @@ def distinct(tests: Iterable[Litmus]) -> Iterator[Litmus]:
     """
     seen: set[Hashable] = set()
     for test in tests:
-        key = litmus_text(replace(test, title="", source="", expect={}))
+        key = str(replace(test, title="", source="", expect={}))
         if key not in seen:
             seen.add(key)
             yield test
@@ -79,12 +80,13 @@ def of_portrait(portrait: Portrait) -> Iterator[Litmus]:
     for promise in portrait.promises:
         kinds = (("hole", promise.hole), ("unexplained", promise.unexplained))
         for kind, answer in kinds:
-            if answer is not None and isinstance(answer.litmus, Litmus):
-                yield _named(answer.litmus, f"{name}-{kind}-{promise.level}", source)
+            if answer is not None and isinstance(answer.litmus, Litmus) and not answer.ships:
+                found = expecting(answer.litmus, name, promise.level)
+                yield _named(found, f"{name}-{kind}-{promise.level}", source)
     for abort in portrait.aborts:
         if isinstance(abort.found.litmus, Litmus):
             called = f"{name}-needless-{abort.exception}"
-            yield _named(abort.found.litmus, called, source)
+            yield _named(expecting(abort.found.litmus, name), called, source)
             for layout, test in abort.layouts.items():
                 yield _named(test, f"{called}-{layout}", source)
 
@@ -96,19 +98,28 @@ def of_specs(a: Spec, b: Spec) -> Iterator[Litmus]:
     """
     for unexplained in (False, True) if a.name in protocols() else (False,):
         try:
-            answer = separate(a, b, scope(UNIVERSE), unexplained=unexplained, seconds=SECONDS)
+            answer = separate(
+                a,
+                b,
+                scope(UNIVERSE),
+                unexplained=unexplained,
+                shipped=False,
+                budget=Budget(SECONDS),
+            )
         except IsolitmusError:  # a spec of what the histories of this universe do not have
             return
         if not isinstance(answer.litmus, Litmus):
             return
         more = "-unexplained" if unexplained else ""
-        yield _named(answer.litmus, answer.litmus.name + more, answer.litmus.source)
+        found = expecting(answer.litmus, a.name, b.name)
+        yield _named(found, found.name + more, found.source)
 
 
 def of_sweep(done: Sweep, inside: Scope) -> Iterator[Litmus]:
     """The first of what a sweep of a scope finds of each protocol and level."""
     for (admits, forbids), test in done.smallest.items():
-        yield _of_sweep(test, inside, done.transactions, f"{admits}-not-{forbids}")
+        found = expecting(test, admits, forbids)
+        yield _of_sweep(found, inside, done.transactions, f"{admits}-not-{forbids}")
 
 
 def of_scope(inside: Scope, n: int, engine: Sequence[Spec]) -> Iterator[Litmus]:
@@ -138,13 +149,15 @@ def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Li
 
 
 def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
-    counted = tallied(planned(inside, n, protocols=[under], levels=[promised]))
+    counted = tallied(sweep_work(inside, n, protocols=[under], levels=[promised]))
     if not counted.of[under.name].unexplained:
         return
-    answer = separate(under, promised, inside, transactions=[n], unexplained=True, seconds=SECONDS)
+    answer = separate(
+        under, promised, inside, transactions=[n], unexplained=True, budget=Budget(SECONDS)
+    )
     if isinstance(answer.litmus, Litmus):
         called = f"{inside.name}-{n}-{under.name}-unexplained-{promised.name}"
-        yield _named(answer.litmus, called, answer.litmus.source)
+        yield _named(expecting(answer.litmus, under.name), called, answer.litmus.source)
 
 
 def _firsts(
@@ -157,7 +170,7 @@ def _firsts(
     """The first candidate of each two, once if it is the first of several: then by the two that are
     ``called`` something, if they are among them.
     """
-    work = planned(inside, n, protocols=admitting, levels=forbidding)
+    work = sweep_work(inside, n, protocols=admitting, levels=forbidding)
     tallies = tallied(work).of
     found = {(a, b): first for a, tally in tallies.items() for b, first in tally.first.items()}
     pairs: dict[First, tuple[str, str]] = {}
@@ -166,13 +179,13 @@ def _firsts(
     for first, (admits, forbids) in pairs.items():
         test = example(work, first, admits, forbids)
         name = called.get((admits, forbids), f"{admits}-not-{forbids}")
-        yield _of_sweep(test, inside, n, name)
+        yield _of_sweep(expecting(test, admits, forbids), inside, n, name)
 
 
 def _countable(asked: Spec, inside: Scope, n: int) -> bool:
     """Whether a sweep of the scope can judge by a spec."""
     try:
-        planned(inside, n, protocols=[asked], levels=[asked])
+        sweep_work(inside, n, protocols=[asked], levels=[asked])
     except IsolitmusError:
         return False
     return True
@@ -185,4 +198,4 @@ def _of_sweep(test: Litmus, inside: Scope, n: int, name: str) -> Litmus:
 
 def _named(test: Litmus, name: str, source: str) -> Litmus:
     called = replace(test, name=name.replace(" ", "-"), source=source)
-    return replace(called, text=litmus_text(called))
+    return replace(called, text=str(called))

@@ -2,39 +2,90 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.execute import execute, observe
+from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import NOT_MODELLED, Cell
+from isolitmus.model.matrix import NOT_MODELLED, Cell, Place
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from isolitmus.model.matrix import Matrix, Place
+    from isolitmus.model.matrix import Matrix
     from isolitmus.model.spec import Spec
 
-__all__ = ["covering", "grid", "predict"]
+__all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
 
 
-def predict(matrix: Matrix, place: Place, protocol: Spec) -> Cell:
+def predict_case(matrix: Matrix, place: Place, protocol: Spec) -> Cell:
     """What the model says of a case.
 
     >>> from isolitmus.model.matrix import Place
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.catalogue import matrix
     >>> place = Place("delete-row", "insert", "same partition")
-    >>> predict(matrix("pairs"), place, protocol("delta-serializable")).predicted
+    >>> predict_case(matrix("pairs"), place, protocol("delta-serializable")).predicted
     'ConcurrentAppendException'
     """
     try:
         test = case(matrix, place)
-        seen = observe(test, execute(test, protocol), protocol.name)
+        seen = observed_run(test, execute(test, protocol), protocol.name)
     except IsolitmusError:
         return Cell(place, protocol.name, "model", NOT_MODELLED)
     return Cell(place, protocol.name, "model", seen.transactions["a"].outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(Readable, Tabular):
+    """What became of cases of a matrix."""
+
+    matrix: Matrix
+    cells: tuple[Cell, ...]
+
+    @property
+    def records(self) -> Records:
+        """A row for each case."""
+        return Records(
+            (*Place._fields, "protocol", "engine", "predicted", "observed", "differences"),
+            tuple(
+                (*c.place, c.protocol, c.engine, c.predicted, c.observed, "; ".join(c.differences))
+                for c in self.cells
+            ),
+        )
+
+    def __repr__(self) -> str:
+        """How many cases end how, by protocol."""
+        lines = [f"{self.matrix.name}: {many(len(self.cells), 'case')}"]
+        for protocol in dict.fromkeys(cell.protocol for cell in self.cells):
+            ends = Counter(c.observed or c.predicted for c in self.cells if c.protocol == protocol)
+            words = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
+            lines.append(f"  {protocol}: {words}")
+        return few(lines)
+
+
+def predicted(
+    matrix: Matrix, protocols: Sequence[Spec], places: Iterable[Place] | None = None
+) -> Cells:
+    """What the model says of these places of a matrix, by default all of them, under each protocol.
+
+    >>> from isolitmus.model.matrix import Place
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.catalogue import matrix
+    >>> predicted(matrix("pairs"), [protocol("delta-serializable")], [Place("insert", "insert", "same partition")])
+    pairs: 1 case
+      delta-serializable: 1 committed
+    """
+    every = list(matrix.places() if places is None else places)
+    return Cells(
+        matrix, tuple(predict_case(matrix, p, under) for under in protocols for p in every)
+    )
 
 
 def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:

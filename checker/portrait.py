@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.execute import execute, observe
+from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.separation import separate
-from isolitmus.checker.sweep import planned, tallied
-from isolitmus.model.combine import together, with_axioms
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.checker.sweeps import sweep_work, tallied
+from isolitmus.checker.worded import Worded
+from isolitmus.model.budget import Budget
+from isolitmus.model.combine import conjunction, with_axioms
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.catalogue import level, protocol, relatives, scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isolitmus.checker.separation import Separation
+    from isolitmus.checker.answer import Separation
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
 
@@ -52,44 +54,67 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The smallest needless abort with an exception: what admits it, protocols and layouts.
-
-    ``raised`` False: nothing in the universe raises the exception at all. ``layouts`` are, by what they
-    are called, the same history on other layouts of the table in which the protocol aborts nothing.
-    """
+    """The smallest needless abort with an exception."""
 
     exception: str
+    """Its name."""
     level: str
+    """The one that the history keeps all the same."""
     found: Separation
+    """The smallest such history, if there is one."""
     raised: bool
+    """False: nothing in the universe raises the exception at all."""
     elsewhere: Mapping[str, Mapping[str, str]]
+    """How its transactions end under the other protocols of the engine."""
     layouts: Mapping[str, Litmus]
+    """The same history on layouts of the table, by what they are called, in which the protocol aborts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of a scope's candidates with n transactions: how many the level allows and of those how many
-    the protocol aborts; how many the protocol admits and of those how many the level forbids.
-    """
+    """How many of a scope's candidates are needlessly aborted, and how many are holes."""
 
     scope: str
+    """The name of the scope."""
     transactions: int
+    """How many a candidate has."""
     level: str
+    """The one that is to be kept."""
     allowed: int
+    """How many candidates the level allows."""
     aborted: int
+    """Of those, how many the protocol aborts."""
     admitted: int
+    """How many the protocol admits."""
     broken: int
+    """Of those, how many the level forbids."""
+    silent: int
+    """On how many the protocol is silent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Portrait:
-    """A protocol's promises, needless aborts and shares."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Portrait(Worded):
+    """What a protocol promises and keeps."""
 
     protocol: str
+    """Its name."""
     universe: str
+    """Where it was looked at, in words."""
     promises: tuple[Promise, ...]
+    """The levels, each with the smallest hole."""
     aborts: tuple[Abort, ...]
+    """The needless aborts, by exception."""
     shares: tuple[Share, ...]
+    """How frequent both are, by scope."""
+    uncounted: tuple[str, ...] = ()
+    """Of which scopes a limit ended the count."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether no limit ended any of its searches and counts."""
+        asked = [p.hole for p in self.promises] + [a.found for a in self.aborts]
+        asked += [p.unexplained for p in self.promises if p.unexplained is not None]
+        return not self.uncounted and all(answer.found is not None for answer in asked)
 
     def to_json(self) -> dict[str, object]:
         """Everything, the histories as litmus files."""
@@ -124,53 +149,69 @@ class Portrait:
                     "aborted": s.aborted,
                     "admitted": s.admitted,
                     "forbidden": s.broken,
+                    "silent": s.silent,
                 }
                 for s in self.shares
             ],
+            "uncounted": list(self.uncounted),
         }
 
 
-def portray(spec: Spec, tell: Tell = lambda _: None) -> Portrait:
-    """Search and count; ``tell`` is told what is being asked.
+def portray(spec: Spec, tell: Tell = lambda _: None, *, budget: Budget | None = None) -> Portrait:
+    """Search and count; ``tell`` is told what is being asked. ``budget``: of all of it together; what is asked
+    once it is spent is unknown. Without a time, each search has SECONDS.
 
     >>> from isolitmus.specs import protocol
     >>> seen = portray(protocol("delta-write-serializable-repaired"))
-    >>> [(promise.level, promise.hole.found) for promise in seen.promises]
-    [('write-serializable', False)]
+    >>> [(promise.level, promise.hole.ships) for promise in seen.promises]  # nothing in the universe
+    [('write-serializable', 'parked-merge-torn-read')]
     >>> [(abort.exception, abort.found.transactions) for abort in seen.aborts if abort.found.found]
     [('ConcurrentAppendException', 2), ('ConcurrentDeleteReadException', 2)]
     """
+    budget = budget or Budget()
     promises: list[Promise] = []
     aborts: list[Abort] = []
     shares: list[Share] = []
+    uncounted: list[str] = []
     for promised in map(level, spec.promises):
         tell(f"what it admits against {promised.name}")
-        promises.append(_promise(spec, promised))
+        promises.append(_promise(spec, promised, budget))
         for name in dict.fromkeys(axiom.name for axiom in spec.axioms):
             tell(f"{name} for nothing")
-            aborts.append(_abort(spec, promised, name))
+            aborts.append(_abort(spec, promised, name, budget))
         for name in SCOPES:
-            shares += _shares(spec, promised, name, tell)
-    return Portrait(spec.name, UNIVERSE, tuple(promises), tuple(aborts), tuple(shares))
+            try:
+                shares += _shares(spec, promised, name, budget, tell)
+            except Limit as limit:
+                uncounted.append(f"{name}, for {limit}")
+    return Portrait(
+        spec.name, UNIVERSE, tuple(promises), tuple(aborts), tuple(shares), tuple(uncounted)
+    )
 
 
-def _promise(spec: Spec, promised: Spec) -> Promise:
-    hole = separate(spec, promised, scope(UNIVERSE), seconds=SECONDS)
+def _part(budget: Budget) -> Budget:
+    """What a single search may take."""
+    return budget.within(SECONDS) if budget.seconds is None else budget
+
+
+def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
+    hole = separate(spec, promised, scope(UNIVERSE), budget=_part(budget))
     if not hole.found:
         return Promise(promised.name, hole, None, {})
-    worst = separate(spec, promised, scope(UNIVERSE), unexplained=True, seconds=SECONDS)
+    worst = separate(spec, promised, scope(UNIVERSE), unexplained=True, budget=_part(budget))
     litmus = (worst if worst.found else hole).litmus
     assert isinstance(litmus, Litmus)
     return Promise(promised.name, hole, worst, _elsewhere(litmus, spec))
 
 
-def _abort(spec: Spec, promised: Spec, exception: str) -> Abort:
+def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> Abort:
     silent, alone = needless(spec, promised, exception)
-    found = separate(silent, alone, scope(UNIVERSE), seconds=SECONDS)
+    ask = partial(separate, universe=scope(UNIVERSE), shipped=False)
+    found = ask(silent, alone, budget=_part(budget))
     litmus = found.litmus
     if not isinstance(litmus, Litmus):
         anything = with_axioms(spec, [], "anything")
-        ever = separate(anything, alone, scope(UNIVERSE), seconds=SECONDS).found is not False
+        ever = ask(anything, alone, budget=_part(budget)).found is not False
         return Abort(exception, promised.name, found, ever, {}, {})
     layouts = dict(_layouts(litmus, spec))
     return Abort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
@@ -182,7 +223,7 @@ def needless(spec: Spec, promised: Spec, exception: str) -> tuple[Spec, Spec]:
     """
     names = [axiom.name for axiom in spec.axioms]
     before = spec.axioms[: names.index(exception)]
-    silent = together(promised, with_axioms(spec, before, ""), promised.name)
+    silent = conjunction(promised, with_axioms(spec, before, ""), promised.name)
     return silent, with_axioms(spec, [a for a in spec.axioms if a.name == exception], spec.name)
 
 
@@ -193,7 +234,7 @@ def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
 
 
 def _outcomes(litmus: Litmus, spec: Spec) -> dict[str, str]:
-    run = observe(litmus, execute(litmus, spec), spec.name)
+    run = observed_run(litmus, execute(litmus, spec), spec.name)
     return {name: transaction.outcome for name, transaction in run.transactions.items()}
 
 
@@ -220,15 +261,15 @@ def _partitioned(schema: Schema, name: str) -> Schema:
     return replace(schema, partitioned_by=(name,))
 
 
-def _shares(spec: Spec, promised: Spec, name: str, tell: Tell) -> Iterator[Share]:
+def _shares(spec: Spec, promised: Spec, name: str, budget: Budget, tell: Tell) -> Iterator[Share]:
     inside = scope(name)
     for n in inside.transactions:
         tell(f"{inside.title}, {n} transactions")
         try:
-            work = planned(inside, n, protocols=[spec, promised], levels=[promised, spec])
+            work = sweep_work(inside, n, protocols=[spec, promised], levels=[promised, spec])
         except IsolitmusError:  # more candidates than a look should take
             continue
-        counts = tallied(work).of
+        counts = tallied(work, budget).of
         yield Share(
             inside.name,
             n,
@@ -237,4 +278,5 @@ def _shares(spec: Spec, promised: Spec, name: str, tell: Tell) -> Iterator[Share
             counts[promised.name].forbidden[spec.name],
             counts[spec.name].admitted,
             counts[spec.name].forbidden[promised.name],
+            counts[spec.name].silent,
         )

@@ -8,36 +8,45 @@ the run's; if not, the levels are unknown, and why is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.comparing import Comparison, compare, held_against
+from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.execute import after, execute, execution_frame, observe, stages
-from isolitmus.checker.running.serial import Serial, explain_serially
-from isolitmus.checker.telling.draw import dependencies, mermaid
+from isolitmus.checker.running.execute import execute, execution_frame, observed_run, stages
+from isolitmus.checker.running.explaining import explanations
+from isolitmus.checker.running.postconditions import Postconditions, rows_left
+from isolitmus.checker.running.serial import ModelExecutor, Serial, explain_serially
+from isolitmus.checker.worded import Paged
 from isolitmus.model.execution import Event, Execution
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.readable import Readable
 from isolitmus.model.reads import needs_reads
-from isolitmus.model.run import same_bag
-from isolitmus.model.values import show_row, to_json
-from isolitmus.model.verdict import Unknown
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.model.records import Tabular
+from isolitmus.model.run import SILENT, TOOK_EFFECT, same_bag
+from isolitmus.model.statement import statements_of
+from isolitmus.model.values import to_json
+from isolitmus.model.verdict import Forbidden, Unknown
+from isolitmus.specs.catalogue import level, levels, protocol
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Mapping
 
-    from isolitmus.model.frame import Edge, Frame
-    from isolitmus.model.litmus import Expectation, Litmus
+    from isolitmus.checker.running.explaining import Explanation
+    from isolitmus.checker.telling.graphs import DependencyGraph
+    from isolitmus.checker.telling.timelines import Timeline
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.records import Records
     from isolitmus.model.run import Run, TransactionRun
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Judged", "compare", "retrace", "run"]
-
-TOOK_EFFECT = ("committed", "no-op")
-"""The outcomes of transactions that ended well."""
+__all__ = ["Judged", "retrace", "run"]
 
 
 def run(litmus: Litmus, protocol: Spec) -> Judged:
@@ -48,20 +57,22 @@ def run(litmus: Litmus, protocol: Spec) -> Judged:
     >>> done.serial.orders, str(done.levels["log-serializable"])
     (('delete insert',), 'forbidden')
     """
-    return Judged(litmus, observe(litmus, execute(litmus, protocol), protocol.name))
+    execution = execute(litmus, protocol)
+    return Judged(litmus, observed_run(litmus, execution, protocol.name), execution)
 
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
-    inits = stages(litmus.tables, litmus.init)
-    clock, now = Clock(litmus, inits), 0
+    form = format_named(litmus.format)
+    inits = stages(form, litmus.tables, litmus.init)
+    driver, now = form.drive(litmus, inits), 0
     for step in litmus.schedule.steps:
-        clock.take(step, now)
+        driver.take(step, now)
         seen = observed.transactions[step.transaction]
         if step.ends:
             now = max(now, *seen.commits, 0)
             if seen.outcome in TOOK_EFFECT:
-                clock.ended(step.transaction)
+                driver.ended(step.transaction)
     states = [inits[-1]]
     events: list[Event] = []
     by_version = sorted(
@@ -74,39 +85,72 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
         read_version = seen.read_version or 0
         if read_version >= len(states):
             break
-        done = clock.effect(name, states, read_version)
+        done = None
+        for _ in statements_of(litmus.transactions[name]):
+            done = driver.effect(name, states, read_version, done)
+        assert done is not None
         first = min(seen.commits, default=None)
         event = Event(name, done, read_version, first, session=litmus.client(name).session)
         events.append(event)
         if first is not None and done.footprint is not None:
-            states += [after(states[-1], event)] * len(event.commits)
-    return Execution(tuple(events), tuple(states))
+            states += [form.after(states[-1], event)] * len(event.commits)
+    return Execution(tuple(events), tuple(states), litmus.format)
+
+
+def by_rows(litmus: Litmus, execution: Execution) -> Execution:
+    """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of the log, and
+    with the tables that the test's own format gives, whatever that of the protocol made of the files.
+    """
+    took = [replace(event, read_set=None) for event in execution.events if not event.aborted]
+    took.sort(key=lambda e: ((e.commits or (e.read_version,))[-1], e.version is None, e.name))
+    states, form = [execution.states[0]], format_named(litmus.format)
+    for event in took:
+        states += [form.after(states[-1], event)] * len(event.commits)
+    return Execution(tuple(took), tuple(states), litmus.format)
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Readable, Paged, Drawn, Tabular):
     """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
 
     litmus: Litmus
+    """What was carried out."""
     run: Run
+    """What was observed."""
+    execution: Execution | None = field(default=None, repr=False, compare=False)
+    """The model's, if the run is its own; of any other it is retraced."""
 
     @cached_property
     def serial(self) -> Serial:
         """The serial explanation, from the rows that the run shows."""
-        return Serial((), ()) if self.litmus.raw else explain_serially(self.litmus, self.run)
+        if self.litmus.raw:
+            return Serial((), ())
+        return explain_serially(self.litmus, self.run, self.executor)
+
+    @cached_property
+    def breaks(self) -> tuple[str, ...] | None:
+        """The postconditions of the litmus test that do not hold at the end; None if the model cannot retrace the run."""
+        execution, _ = self._retraced
+        if execution is None:
+            return None
+        left = rows_left(event for event in execution.events if not event.aborted)
+        return tuple(Postconditions(self.litmus).broken(self.run.tables, left))
+
+    @cached_property
+    def executor(self) -> ModelExecutor:
+        """The model's own, which keeps what it has executed."""
+        return ModelExecutor(self.litmus)
 
     @cached_property
     def _retraced(self) -> tuple[Execution | None, str]:
         if self.litmus.raw:
             return None, "raw transactions have no rows"
-        execution = retrace(self.litmus, self.run)
-        for k, (ours, theirs) in enumerate(zip(execution.states, self.run.versions, strict=False)):
-            for name, rows in theirs.items():
-                if name not in ours or not same_bag(ours[name].rows(), rows):
-                    return None, f"table {name} at version {k} is not what its statements give"
-        if len(execution.states) != len(self.run.versions):
-            return None, "the run has versions that no statement wrote"
-        return execution, ""
+        own = self.execution
+        if format_named(self.litmus.format).carry_out is not None:
+            return (own, "") if own is not None else _predicted(self.litmus, self.run)
+        execution = retrace(self.litmus, self.run) if own is None else by_rows(self.litmus, own)
+        problem = _unlike(self.litmus, self.run, execution)
+        return (None, problem) if problem else (execution, "")
 
     @cached_property
     def frame(self) -> Frame | None:
@@ -127,17 +171,33 @@ class Judged:
     @cached_property
     def levels(self) -> Mapping[str, Verdict]:
         """The verdict of every level that ships."""
-        return {name: self.verdict(level(name)) for name in levels()}
+        log = format_named(self.litmus.format).log
+        return {name: self.verdict(level(name)) for name in levels(log)}
+
+    @cached_property
+    def explained(self) -> Mapping[str, Explanation]:
+        """What a serial order explains, by the levels that forbid the run for its conflicts."""
+        execution, _ = self._retraced
+        forbidden = [name for name, v in self.levels.items() if isinstance(v, Forbidden)]
+        if execution is None:
+            return {}
+        return explanations(self.litmus, execution, forbidden, self.serial, self.executor)
 
     @property
     def expectation(self) -> Expectation | None:
-        """What the litmus test expects of this protocol, or of this engine by name and release."""
-        return self.litmus.expect.get(self._release) or self.litmus.expect.get(self.run.protocol)
+        """What the litmus test expects of this engine by name and release, or of this protocol; None if that
+        is nothing.
+        """
+        expect = self.litmus.expect
+        found = (expect.get(name, Expectation()) for name in (self._release, self.run.protocol))
+        return next((each for each in found if each != Expectation()), None)
 
     @property
     def apart(self) -> bool:
         """Whether the litmus test says of this engine's release what it does: it differs from the model."""
-        return self._release in self.litmus.expect
+        return self.expectation is not None and self.expectation is self.litmus.expect.get(
+            self._release
+        )
 
     @property
     def _release(self) -> str:
@@ -146,40 +206,69 @@ class Judged:
     @property
     def word(self) -> str:
         """The run in one word: ``anomaly`` (at some version no serial order gives the table), ``aborted``
-        (a conflict ended a transaction), ``error`` (something else did), or ``allowed``.
+        (a conflict ended a transaction), ``silent`` (the protocol's source does not say how one ends), ``error``
+        (something else ended one), or ``allowed``.
         """
-        outcomes = [t.outcome for t in self.run.transactions.values()]
+        seen = self.run.transactions.values()
         if self.serial.unexplained:
             return "anomaly"
-        if any(not o.startswith("error:") and o not in (*TOOK_EFFECT, "unknown") for o in outcomes):
+        if any(t.aborted for t in seen):
             return "aborted"
-        others = [o for o in outcomes if o not in TOOK_EFFECT]
-        return "allowed" if not others else "unknown" if "unknown" in others else "error"
+        others = [t.outcome for t in seen if t.outcome not in TOOK_EFFECT]
+        words = (word for word in (SILENT, "unknown") if word in others)
+        return next(words, "error" if others else "allowed")
 
     @cached_property
+    def held(self) -> Comparison:
+        """The run beside what the litmus test expects of it."""
+        return (
+            Comparison.of(()) if self.expectation is None else held_against(self.expectation, self)
+        )
+
+    @property
     def differences(self) -> tuple[str, ...]:
         """Where the run is not what the litmus test expects, a sentence each."""
-        return () if self.expectation is None else tuple(_unmet(self.expectation, self))
+        return self.held.differences
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """What nobody can compare, because the engine does not tell it or nobody can read it."""
+        return (
+            *self.held.uncompared,
+            *(f"the rows of {name}" for name in sorted(self.litmus.opaque)),
+        )
 
     @property
     def expected(self) -> str:
-        """``met``, ``not met``, or ``none`` where nothing is expected."""
-        if self.expectation is None:
+        """``met``, ``not met``, or ``none`` where nothing is expected that could be compared."""
+        if not self.held.points:
             return "none"
         return "not met" if self.differences else "met"
 
-    def to_mermaid(self, cycle: Iterable[Edge] = ()) -> str:
-        """The dependency graph with the reason on every edge; the edges of ``cycle`` thick."""
-        nodes = {name: statement.sql for name, statement in self.litmus.transactions.items()}
-        return mermaid(nodes, [] if self.frame is None else dependencies(self.frame), cycle)
+    @property
+    def graph(self) -> DependencyGraph:
+        """The transactions, and the dependencies between those that took effect."""
+        from isolitmus.checker.telling.graphs import between
 
-    def _repr_html_(self) -> str:
-        from isolitmus.checker.telling.notebook import judged_html
+        return between(self.litmus, self.frame)
 
-        return judged_html(self)
+    @property
+    def timeline(self) -> Timeline:
+        """When each transaction started and ended, and what became of it."""
+        from isolitmus.checker.telling.timelines import Timeline
+
+        return Timeline(self.litmus.schedule, self.run)
+
+    @property
+    def records(self) -> Records:
+        """What each transaction did, a row each."""
+        return self.run.records
+
+    def __repr__(self) -> str:
+        return repr(self.run)
 
     def to_json(self) -> dict[str, object]:
-        """The run as interface.md has it."""
+        """The run as docs/interface.md, 6, has it."""
         observed = self.run
         return {
             "engine": observed.engine,
@@ -194,135 +283,60 @@ class Judged:
             "tables": _tables_json(observed.tables),
             "serial": list(self.serial.orders),
             "unexplained": list(self.serial.unexplained),
+            **({"breaks": list(self.breaks or ())} if self.litmus.postconditions else {}),
             "levels": {name: str(verdict) for name, verdict in self.levels.items()},
+            "explained": {name: one.to_json() for name, one in self.explained.items()},
             "expected": self.expected,
             "differences": list(self.differences),
+            "uncompared": list(self.uncompared),
         }
 
 
-def compare(predicted: Run, seen: Run, unsaid: Container[str] = ()) -> tuple[str, ...]:
-    """Where a real run differs from the model's, step by step; empty if in nothing.
-
-    Of errors the class may differ in its wrapping; of a no-op, a reader and an abort the flags that
-    only a commit has are None in both. ``unsaid`` are fields that the engine does not record.
-    """
-    found: list[str] = []
-    for name, ours in predicted.transactions.items():
-        theirs = seen.transactions[name]
-        for field in (
-            "outcome",
-            "read_version",
-            "version",
-            "blind",
-            "isolation_level",
-            "operation",
-        ):
-            a, b = getattr(ours, field), getattr(theirs, field)
-            failed = field == "outcome" and "error_class" in unsaid and _both_fail(a, b)
-            if a != b and field not in unsaid and not failed:
-                found.append(f"{name}: {field.replace('_', ' ')} predicted {a}, observed {b}")
-        told = ours.error_class is not None and "error_class" not in unsaid
-        if told and ours.error_class != theirs.error_class:
-            found.append(
-                f"{name}: error class predicted {ours.error_class}, observed {theirs.error_class}"
-            )
-        found += _rows_differ(f"{name} read", ours.rows, theirs.rows, "predicted", "observed")
-    if len(predicted.versions) != len(seen.versions):
-        found.append(
-            f"{len(predicted.versions) - 1} versions predicted, {len(seen.versions) - 1} observed"
-        )
-    for k, (ours_, theirs_) in enumerate(zip(predicted.versions, seen.versions, strict=False)):
-        for table in dict.fromkeys((*ours_, *theirs_)):
-            what, rows, seen_ = (
-                f"table {table} at version {k}",
-                ours_.get(table),
-                theirs_.get(table),
-            )
-            found += _rows_differ(what, rows, seen_, "predicted", "observed")
-    return tuple(found)
+def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
+    """The model's execution of what another engine has carried out, if nobody can tell the two apart; else why not."""
+    execution = execute(litmus, protocol(seen.protocol))
+    unlike = compare(observed_run(litmus, execution, seen.protocol), seen)
+    return (None, unlike[0]) if unlike else (execution, "")
 
 
-def _both_fail(a: str, b: str) -> bool:
-    """Whether two outcomes are errors, of whatever class."""
-    return a.startswith("error:") and b.startswith("error:")
-
-
-def _rows_differ(
-    what: str, wanted: Rows | None, seen: Rows | None, first: str, second: str
-) -> list[str]:
-    if wanted is None or seen is None:
-        return (
-            [] if wanted == seen else [f"{what}: {first} {_rows(wanted)}, {second} {_rows(seen)}"]
-        )
-    if same_bag(wanted, seen):
-        return []
-    return [f"{what}: {first} {_rows(wanted)}, {second} {_rows(seen)}"]
-
-
-def _rows(rows: Rows | None) -> str:
-    if rows is None:
-        return "nothing"
-    return " ".join(map(show_row, rows)) or "no rows"
-
-
-def _unmet(expect: Expectation, judged: Judged) -> list[str]:
-    found: list[str] = []
-    seen = judged.run
-    for name, options in expect.outcome.items():
-        outcome = seen.transactions[name].outcome
-        if not any(_meets(option, seen.transactions[name]) for option in options):
-            found.append(f"{name}: expected {' or '.join(options)}, got {outcome}")
-    for name, wanted in expect.error_class.items():
-        got = seen.transactions[name].error_class
-        if got is not None and got != wanted and not got.startswith(f"{wanted}."):
-            found.append(f"{name}: expected error class {wanted}, got {got}")
-    for name, entry in expect.log.items():
-        transaction = seen.transactions[name]
-        for key, field in (
-            ("blind", "blind"),
-            ("level", "isolation_level"),
-            ("operation", "operation"),
-        ):
-            if key in entry and entry[key] != getattr(transaction, field):
-                found.append(
-                    f"{name}: expected {key} {entry[key]}, got {getattr(transaction, field)}"
-                )
-    for name, rows in expect.reads.items():
-        found += _rows_differ(f"{name} read", rows, seen.transactions[name].rows, "expected", "got")
-    contents = [(len(seen.versions) - 1, expect.tables), *expect.versions.items()]
-    for k, tables in contents:
-        if k >= len(seen.versions):
-            found.append(f"version {k} is expected, the run ends at {len(seen.versions) - 1}")
+def _unlike(litmus: Litmus, run: Run, execution: Execution) -> str:
+    """Where the retraced execution is not the run; empty if nowhere."""
+    retraced = {event.name: event.effect for event in execution.events}
+    for name, seen in run.transactions.items():
+        if seen.outcome not in TOOK_EFFECT:
             continue
-        for table, rows in tables.items():
-            what = f"table {table} at version {k}"
-            found += _rows_differ(what, rows, seen.versions[k].get(table), "expected", "got")
-    if expect.serial is not None and set(expect.serial) != set(judged.serial.orders):
-        found.append(
-            f"serial orders: expected {_orders(expect.serial)}, got {_orders(judged.serial.orders)}"
-        )
-    for wanted_text, names in (("allowed", expect.holds), ("forbidden", expect.fails)):
-        for name in names:
-            verdict = str(judged.verdict(level(name)))
-            if verdict != wanted_text:
-                found.append(f"{name}: expected {wanted_text}, got {verdict}")
-    return found
-
-
-def _meets(option: str, transaction: TransactionRun) -> bool:
-    if option == "aborted":
-        return transaction.outcome not in (*TOOK_EFFECT, "unknown") and not (
-            transaction.outcome.startswith("error:")
-        )
-    return option in (transaction.outcome, transaction.exception)
-
-
-def _orders(orders: tuple[str, ...]) -> str:
-    return ", ".join(orders) or "none"
+        if name not in retraced:
+            return f"{name} read version {seen.read_version}, which the run does not have"
+        done = retraced[name]
+        if done.error is not None:
+            return f"{name} ended well, and its statement fails on version {seen.read_version}"
+        if (done.rows is None) != (seen.rows is None) or not same_bag(
+            done.rows or (), seen.rows or ()
+        ):
+            return f"{name} read what version {seen.read_version} does not have"
+        if seen.outcome == "no-op" and done.writes:
+            return f"{name} wrote nothing, and its statement does on version {seen.read_version}"
+    for k, (ours, theirs) in enumerate(zip(execution.states, run.versions, strict=False)):
+        for name in litmus.tables:
+            a = ours[name].rows() if name in ours and name not in litmus.opaque else None
+            b = theirs.get(name)
+            if (a is None) != (b is None) or not same_bag(a or (), b or ()):
+                return f"table {name} at version {k} is not what its statements give"
+    if len(execution.states) != len(run.versions):
+        return "the run has versions that no statement wrote"
+    return ""
 
 
 def _tables_json(tables: Mapping[str, Rows]) -> dict[str, object]:
     return {name: to_json(rows) for name, rows in tables.items()}
+
+
+def _scanned_json(transaction: TransactionRun) -> dict[str, object]:
+    """What there is to say of one whose statements are scans."""
+    if transaction.emitted is None and not transaction.waits:
+        return {}
+    waits = [{"step": wait.step, "behind": list(wait.behind)} for wait in transaction.waits]
+    return {"emitted": to_json(transaction.emitted or ()), "waits": waits}
 
 
 def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
@@ -338,4 +352,5 @@ def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
         "isolation_level": t.isolation_level,
         "operation": t.operation,
         "rows": None if t.rows is None else to_json(t.rows),
+        **_scanned_json(t),
     }

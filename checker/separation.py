@@ -8,154 +8,53 @@ an answer. What is not found is "none" up to a bound that is stated, never more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.running.frames import RELATIONS, SETS, frame
-from isolitmus.checker.searching import (
-    abstract,
-    abstract_symbolic,
-    table_exhaustive,
-    table_symbolic,
+from isolitmus.checker.answer import (
+    TABLE_ASSUMPTIONS,
+    By,
+    Separation,
 )
+from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
-from isolitmus.model.errors import IsolitmusError, TimeLimit
-from isolitmus.model.reads import needs_reads
+from isolitmus.checker.searching.schedule_search import ScheduleSearch
+from isolitmus.checker.searching.shipped import shipped_history, shipped_run
+from isolitmus.checker.searching.universe import of_format
+from isolitmus.checker.searching.witnesses import Witnesses
+from isolitmus.model.budget import Budget
+from isolitmus.model.combine import outspoken, strict
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.number import many
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.formats import format_named
 from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.proving.proof import Proof
-    from isolitmus.checker.running.serial import Serial
+    from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
-    from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.model.verdict import Forbidden, Violation
 
 __all__ = [
     "ABSTRACT",
     "TABLE",
-    "By",
-    "Separation",
     "separate",
     "separate_unbounded",
-    "violation_json",
 ]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
-By = Literal["symbolic", "exhaustive"]
-
-TABLE_ASSUMPTIONS = (
-    "statements are deterministic, and each transaction is one statement in a session of its own",
-    "a version of the log is written once (put if absent), and file statistics are right",
-    "only the tables, statements and readers of the universe",
-)
 ABSTRACT_LARGEST = 12
 ABSTRACT_SIZES = range(1, 5)
 ABSTRACT_SIZES_ENUMERATED = range(1, 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Separation:
-    """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
-
-    ``examined`` counts what was looked at: candidates, if ``by`` enumeration; proposals, if by a
-    solver. ``forbidden`` is what ``b`` says of what was found, ``serial`` explains its table. With an
-    attempt at a proof that failed, what the search did not find is unknown, even where it was
-    ``searched`` up to its bound.
-    """
-
-    a: str
-    b: str
-    universe: str
-    found: bool | None
-    bound: str
-    examined: int
-    seconds: float
-    by: By = "exhaustive"
-    assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
-    unexplained: bool = False
-    transactions: int | None = None
-    litmus: Litmus | HistoryTest | None = None
-    forbidden: Forbidden | None = None
-    serial: Serial | None = None
-    proof: Proof | None = None
-    searched: bool = False
-
-    @property
-    def proved(self) -> bool:
-        """Whether it is a proof that there is nothing to be found."""
-        return self.proof is not None and self.proof.holds
-
-    @property
-    def violation(self) -> Violation | None:
-        """The first of the violations by which ``b`` forbids what was found."""
-        return None if self.forbidden is None else self.forbidden.violations[0]
-
-    @property
-    def none(self) -> bool:
-        """Whether nothing is to be found up to the bound, or at all."""
-        return self.found is False or self.searched
-
-    @property
-    def effort(self) -> str:
-        """How much was looked at, in words."""
-        many = f"{self.examined:,}"
-        if self.by == "exhaustive":
-            return f"{many} candidate{'' if self.examined == 1 else 's'} examined"
-        if not self.examined:
-            nothing = "had nothing to propose" if self.none else "proposed nothing yet"
-            return f"the solver {nothing}"
-        proposals = f"{many} proposal{'' if self.examined == 1 else 's'} of the solver"
-        return f"{proposals}, all refuted" if self.none else proposals
-
-    def to_json(self) -> dict[str, object]:
-        """The answer as interface.md has it."""
-        document: dict[str, object] = {
-            "a": self.a,
-            "b": self.b,
-            "universe": self.universe,
-            "by": self.by,
-            "found": self.found,
-            "transactions": self.transactions,
-            "litmus": None if self.litmus is None else self.litmus.text,
-            "violation": None if self.violation is None else violation_json(self.violation),
-            "explained_by": [] if self.serial is None else list(self.serial.orders),
-            "unexplained_versions": [] if self.serial is None else list(self.serial.unexplained),
-            "bound": self.bound,
-            "proved": self.proved,
-            "assumptions": list(self.assumptions),
-            "examined": None if self.proved else self.examined,
-            "seconds": round(self.seconds, 3),
-        }
-        if self.proof is not None:
-            document["lemmas"] = [step.to_json() for step in self.proof.steps]
-        return document
-
-    def _repr_html_(self) -> str:
-        from isolitmus.checker.telling.notebook import separation_html
-
-        return separation_html(self)
-
-
-def violation_json(violation: Violation) -> dict[str, object]:
-    """A violation as interface.md has it."""
-    return {
-        "axiom": violation.axiom,
-        "supposing": list(violation.supposing),
-        "cycle": [
-            {"from": e.source, "to": e.target, "kind": e.kind, "why": e.why}
-            for e in violation.cycle
-        ],
-    }
 
 
 def separate(
@@ -166,7 +65,10 @@ def separate(
     by: By | None = None,
     transactions: Sequence[int] | None = None,
     unexplained: bool = False,
-    seconds: float | None = None,
+    sessions: bool = True,
+    aborts: bool = True,
+    shipped: bool = True,
+    budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
     """The smallest history in the universe that ``a`` admits and ``b`` forbids.
@@ -175,7 +77,12 @@ def separate(
     of it, else the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be
     exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
     history of which, at some version, no serial order of the writers so far gives the tables.
-    ``seconds``: after so long the answer is unknown. ``progress`` is told the size and the number of
+    ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
+    that aborted, are looked at. ``shipped``: whether the catalogue's own histories are asked before the
+    answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
+    asked for, else the bound names it.
+    ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
+    unknown, with what was looked at until then. ``progress`` is told the size and the number of
     candidates so far. IsolitmusError if a spec needs names that the universe does not have.
 
     >>> from isolitmus.specs import spec
@@ -185,29 +92,48 @@ def separate(
     >>> answer = separate(spec("prefix-consistency"), spec("snapshot-isolation"))
     >>> [str(transaction) for transaction in answer.litmus.history.transactions]
     ['r(x0) w(x1)', 'r(x0) w(x2)']
+    >>> separate(spec("causal"), spec("read-committed")).ships
+    'history-write-cycle'
     """
+    form = format_named(_same_format(a, b))
     if universe is None:
         asked = a.needs | b.needs
-        universe = ABSTRACT if asked <= abstract.NAMES and not unexplained else named_scope(TABLE)
-    search: _Search
+        if asked <= abstract.NAMES and not unexplained:
+            universe = ABSTRACT
+        elif form.universe:
+            universe = named_scope(form.universe)
+        else:
+            raise IsolitmusError(
+                f"format {form.name} has no universe that ships; name a scope, --universe FILE"
+            )
+    search: _UniverseSearch
     if universe == ABSTRACT:
-        search = _Histories(a, b, by, unexplained=unexplained)
+        search = _Histories(a, b, by, unexplained=unexplained, sessions=sessions, aborts=aborts)
     else:
-        search = _Tables(a, b, universe, by, unexplained=unexplained)
-    sizes = sorted(transactions or search.sizes)
-    if not 1 <= sizes[0] <= sizes[-1] <= search.largest:
+        makes = partial(ScheduleSearch, a, b, universe, by, unexplained=unexplained)
+        search = (
+            makes()
+            if form.carry_out
+            else _Tables(a, b, universe, by, unexplained=unexplained, sessions=sessions)
+        )
+    wanted = transactions or search.sizes
+    few = wanted[: search.largest + 1]  # a range may be long
+    if not 1 <= min(few) <= max(few) <= search.largest:
         raise IsolitmusError(
-            f"{_count(sizes[-1])} were asked for; 1 to {search.largest} can be searched in"
+            f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
     start = monotonic()
-    search.deadline = None if seconds is None else start + seconds
-    examined = 0
+    search.budget = budget or Budget()
+    sizes, examined = sorted(few), 0
+
+    limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
+    assumed = (*search.assumptions, *limits)
 
     def answer(found: bool | None, bound: str) -> Separation:
         return Separation(
             a.name, b.name, search.name, found, bound, examined, monotonic() - start, search.by,
-            search.assumptions, unexplained,
+            assumed, unexplained,
         )  # fmt: skip
 
     for n in sizes:
@@ -215,15 +141,45 @@ def separate(
             progress(n, examined)
             search.tell = _teller(progress, n, examined)
         try:
-            found, looked = search.find(n)
-        except TimeLimit as limit:
-            why = str(limit) if seconds is None else f"stopped after {seconds:g} s"
-            return answer(None, f"{why}, at {_count(n)} in {search.where}")
-        examined += looked
+            found, seen = search.find(n)
+        except (Limit, MemoryError) as limit:
+            examined += getattr(limit, "examined", 0)
+            why = str(limit) or "memory was used up, which ended it"
+            done = answer(None, f"{why}, at {many(n, 'transaction')} in {search.where}")
+            return replace(done, ended=why)
+        examined += seen
         if found is not None:
             done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
             return replace(found(done), seconds=monotonic() - start)
-    return answer(False, f"up to {_count(max(sizes))}{search.among} in {search.where}")
+    bound = f"up to {many(max(sizes), 'transaction')}{search.among} in {search.where}"
+    try:
+        silent, counted = search.silent(sizes)
+    except (Limit, MemoryError):
+        silent, counted = ", silent candidates not counted", None
+    none = replace(answer(False, bound + silent), silent=counted)
+    ours = search.shipped() if shipped else None
+    return none if ours is None else _with_shipped(none, ours, search, transactions)
+
+
+def _with_shipped(
+    none: Separation, ours: Shipped, search: _UniverseSearch, asked: Sequence[int] | None
+) -> Separation:
+    """What the search did not find and the catalogue has: found, or beyond the bound that was asked for."""
+    name, n = ours.test.name, ours.transactions
+    if search.confined or (asked is not None and n > max(asked)):
+        bound = f"{none.bound}, but beyond that the catalogue has {name}"
+        return replace(none, bound=bound, ships=name)
+    return replace(
+        none,
+        found=True,
+        bound=f"{name} of the catalogue; none {none.bound}",
+        transactions=n,
+        litmus=ours.test,
+        forbidden=ours.forbidden,
+        execution=ours.execution,
+        serial=ours.serial,
+        ships=name,
+    )
 
 
 def separate_unbounded(
@@ -233,7 +189,7 @@ def separate_unbounded(
     *,
     every_version_read: bool = False,
     transactions: Sequence[int] | None = None,
-    seconds: float | None = None,
+    budget: Budget | None = None,
     **search: Any,
 ) -> Separation:
     """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
@@ -241,15 +197,20 @@ def separate_unbounded(
 
     ``transactions``: at most so many of them, but any statements on a table, whichever. ``every_version_read``:
     only histories in which of every version somebody reads the whole table; these are not searched.
-    ``seconds``: for each lemma, and for the search. The rest: as for ``separate``.
+    ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
+    ``checker.proving.proof``). The rest: as for ``separate``.
 
     >>> from isolitmus.specs import spec
     >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
-    >>> answer.found, answer.proved, answer.bound
-    (False, True, 'any number of transactions and statements on one table')
+    >>> number, _, scope = answer.bound.partition(", ")
+    >>> answer.found, answer.proved, number
+    (False, True, 'any number of transactions')
+    >>> "whose reads are all tracked" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
+    (True, True)
     """
     from isolitmus.checker.proving.arguments import Question
-    from isolitmus.checker.proving.proof import SECONDS, prove
+    from isolitmus.checker.proving.proof import prove
+    from isolitmus.checker.proving.scope import outside, statements
 
     if universe == ABSTRACT:
         raise IsolitmusError(
@@ -262,27 +223,31 @@ def separate_unbounded(
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:
         raise IsolitmusError(
-            f"{_count(most)} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
+            f"{many(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
             " --transactions"
         )
     question = Question(a, b, most, every_version_read)
-    proof = prove(question, seconds=SECONDS if seconds is None else seconds)
+    budget = budget or Budget()
+    proof = prove(question, budget=budget)
     if proof.holds or every_version_read:
-        number = "any number of transactions and statements on one table"
+        number = (
+            "any number of transactions" if most is None else f"up to {many(most, 'transaction')}"
+        )
         return Separation(
             a.name,
             b.name,
             TABLE,
             found=False if proof.holds else None,
-            bound=number if most is None else f"up to {_count(most)}, any statements on one table",
+            bound=f"{number}, {statements(proof.premises)}",
             examined=0,
             seconds=proof.seconds,
             by="symbolic",
             assumptions=tuple(premise.sentence for premise in proof.premises),
             proof=proof,
+            outside=outside(question, proof.premises) if proof.holds else (),
         )
     inside = named_scope(TABLE) if universe is None else universe
-    found = separate(a, b, inside, transactions=transactions, seconds=seconds, **search)
+    found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
     return replace(
         found,
         found=found.found or None,
@@ -292,31 +257,41 @@ def separate_unbounded(
     )
 
 
+def _same_format(a: Spec, b: Spec) -> str:
+    """The format that two specs are of; IsolitmusError if that is not one."""
+    named = {spec.format: spec.name for spec in (a, b) if spec.format is not None}
+    if len(named) > 1:
+        parts = " and ".join(f"{name} of format {form}" for form, name in named.items())
+        raise IsolitmusError(
+            f"{parts}: no history is of both, since a commit does not do the same in both; compare"
+            " protocols of one format, or one with a level"
+        )
+    return next(iter(named), DELTA)
+
+
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
-    return lambda looked: progress(n, so_far + looked)
+    return lambda seen: progress(n, so_far + seen)
 
 
 def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
     smaller = [k for k in sizes if k < n]
     if not smaller:
-        return f"the search of {where} starts at {_count(n)}"
+        return f"the search of {where} starts at {many(n, 'transaction')}"
     several = f"{smaller[0]} to {smaller[-1]} transactions"
-    return f"none with {several if len(smaller) > 1 else _count(smaller[0])} in {where}"
-
-
-def _count(n: int) -> str:
-    return f"{n} transaction{'' if n == 1 else 's'}"
+    return (
+        f"none with {several if len(smaller) > 1 else many(smaller[0], 'transaction')} in {where}"
+    )
 
 
 Confirm = Callable[["Separation"], "Separation"]
 """What turns an answer into one with the history that was found, judged anew."""
 
 
-class _Search(Protocol):
+class _UniverseSearch(Protocol):
     """One universe and one way to search it."""
 
     by: By
-    deadline: float | None
+    budget: Budget
     tell: Callable[[int], None] | None
 
     @property
@@ -331,6 +306,10 @@ class _Search(Protocol):
     def where(self) -> str: ...
     @property
     def among(self) -> str: ...
+    @property
+    def confined(self) -> bool: ...
+    def shipped(self) -> Shipped | None: ...
+    def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]: ...
     def find(self, n: int) -> tuple[Confirm | None, int]: ...
 
 
@@ -339,20 +318,37 @@ class _Tables:
 
     largest = LARGEST
     assumptions = TABLE_ASSUMPTIONS
-    deadline: float | None = None
+    budget: Budget
     tell: Callable[[int], None] | None = None
 
-    def __init__(self, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool) -> None:
-        _require(a, {*RELATIONS, *SETS}, "runs over tables do")
-        _require(b, {*RELATIONS, *SETS}, "runs over tables do")
-        why = table_symbolic.unfit(scope)
+    def __init__(
+        self,
+        a: Spec,
+        b: Spec,
+        scope: Scope,
+        by: By | None,
+        *,
+        unexplained: bool,
+        sessions: bool,
+    ) -> None:
+        form = of_format(scope, a, b)
+        _require(a, form.terms.keys(), "runs over tables do")
+        _require(b, form.terms.keys(), "runs over tables do")
+        self.solver = None if form.solver is None else form.solver()
+        why = (
+            f"format {form.name} has no solver" if self.solver is None else self.solver.unfit(scope)
+        )
         if by == "symbolic" and why is not None:
             raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
         self.by: By = by or ("symbolic" if why is None else "exhaustive")
         self.name, self.sizes = scope.name, scope.transactions
+        self.confined = scope.name != form.universe
+        self.shipped = partial(
+            shipped_run, a, b, unexplained=unexplained, sessions=sessions, format=form.name
+        )
         self.among = ", readers among them," if scope.readers else ""
-        self.admits, self.permits = (_on_candidates(spec) for spec in (a, b))
+        self.witnesses = Witnesses(a, b, form.frame, unexplained=unexplained)
 
     @property
     def where(self) -> str:
@@ -367,26 +363,30 @@ class _Tables:
         return f"universe '{self.scope.name}' ({', '.join(parts)})"
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
-        if self.by == "symbolic":
-            found, examined = table_symbolic.search(
-                self.a, self.b, self.scope, n, self.accept, deadline=self.deadline
+        if self.by == "symbolic" and self.solver is not None:
+            found, examined = self.solver.search(
+                self.a, self.b, self.scope, n, self.witnesses.accept, budget=self.budget
             )
         else:
+            from isolitmus.checker.searching import table_exhaustive
+
             found, examined = table_exhaustive.search(
-                self.a, self.scope, n, self.accept, deadline=self.deadline, progress=self.tell
+                self.a, self.scope, n, self.witnesses.accept, budget=self.budget, progress=self.tell
             )
         return None if found is None else partial(self.confirm, found), examined
 
-    def accept(self, candidate: Candidate) -> bool:
-        if not self.admits(candidate) or self.permits(candidate):
-            return False
-        return not self.unexplained or candidate.unexplained()
+    def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]:
+        solver = self.solver if self.by == "symbolic" else None
+        words = self.witnesses.words(solver, self.scope, sizes, self.budget)
+        return words, self.witnesses.silent
 
     def confirm(self, found: Candidate, answer: Separation) -> Separation:
-        litmus, forbidden, serial = recheck_candidate(
+        litmus, forbidden, execution, serial = recheck_candidate(
             found, self.a, self.b, unexplained=self.unexplained
         )
-        return replace(answer, litmus=litmus, forbidden=forbidden, serial=serial)
+        return replace(
+            answer, litmus=litmus, forbidden=forbidden, execution=execution, serial=serial
+        )
 
 
 class _Histories:
@@ -394,12 +394,15 @@ class _Histories:
 
     name = ABSTRACT
     among = ""
+    confined = False
     largest = ABSTRACT_LARGEST
     where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
-    deadline: float | None = None
+    budget: Budget
     tell: Callable[[int], None] | None = None
 
-    def __init__(self, a: Spec, b: Spec, by: By | None, *, unexplained: bool) -> None:
+    def __init__(
+        self, a: Spec, b: Spec, by: By | None, *, unexplained: bool, sessions: bool, aborts: bool
+    ) -> None:
         if unexplained:
             raise IsolitmusError(
                 "--unexplained asks for statements, which universe 'abstract' does not have;"
@@ -407,35 +410,40 @@ class _Histories:
             )
         _require(a, abstract.NAMES, "abstract histories do")
         _require(b, abstract.NAMES, "abstract histories do")
-        self.a, self.b = a, b
+        self.reticent = bool(a.silences or b.silences)
+        self.a, self.b = strict(a), outspoken(b)
+        self.vary = abstract.varied(a, b, sessions=sessions, aborts=aborts)
+        self.options = "" if sessions else " --no-sessions"
+        self.options += "" if aborts else " --no-aborts"
+        self.shipped = partial(shipped_history, a, b, sessions=sessions, aborts=aborts)
         self.by: By = by or "symbolic"
         self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
-        self.assumptions = abstract.assumptions(a, b)
+        self.assumptions = abstract.assumptions(a, b, sessions=sessions, aborts=aborts)
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
         if self.by == "symbolic":
-            found, examined = abstract_symbolic.search(self.a, self.b, n, deadline=self.deadline)
+            from isolitmus.checker.searching import abstract_symbolic
+
+            found, examined = abstract_symbolic.search(
+                self.a, self.b, n, self.vary, budget=self.budget
+            )
         else:
             from isolitmus.checker.searching import abstract_exhaustive
 
             found, examined = abstract_exhaustive.search(
-                self.a, self.b, n, deadline=self.deadline, progress=self.tell
+                self.a, self.b, n, self.vary, budget=self.budget, progress=self.tell
             )
         return None if found is None else partial(self.confirm, found), examined
 
+    def silent(self, _sizes: Sequence[int]) -> tuple[str, int | None]:
+        return (", silent ones left out", None) if self.reticent else ("", 0)
+
     def confirm(self, found: History, answer: Separation) -> Separation:
-        litmus, forbidden = recheck_history(found, self.a, self.b)
+        litmus, forbidden = recheck_history(found, self.a, self.b, self.options)
         return replace(answer, litmus=litmus, forbidden=forbidden)
 
 
-def _on_candidates(spec: Spec) -> Callable[[Candidate], bool]:
-    admits = admission(spec)
-    if needs_reads(spec):
-        return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))
-    return lambda candidate: admits(candidate.frame)
-
-
-def _require(spec: Spec, names: set[str] | frozenset[str], who: str) -> None:
+def _require(spec: Spec, names: AbstractSet[str], who: str) -> None:
     lacking = sorted(spec.needs - names)
     if lacking:
         raise IsolitmusError(f"{spec.name} needs {', '.join(lacking)}, which {who} not have")

@@ -4,65 +4,88 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from isolitmus.checker.auditing.audit import audit as audit_table
-from isolitmus.cli.output import print_json, progress, say, warn
-from isolitmus.model.errors import IsolitmusError, LogError
+from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
+from isolitmus.cli.output import progress, say, warn, writes
+from isolitmus.model.errors import LogError
 from isolitmus.model.finding import KINDS
+from isolitmus.model.number import many
+from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from isolitmus.model.budget import Budget
     from isolitmus.model.finding import Audit
 
 __all__ = ["audit"]
 
+FORMS = Forms(*TABLES)
 SHOWN = 10
 """So many findings of a kind and certainty are printed."""
 LISTED = 8
 """So many versions of a finding."""
 
 
+@writes(html=False, out=True)
 def audit(
-    tables: list[str],
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="Folders of Delta tables.")],
     *,
-    html: Path | None,
-    spark: bool,
-    master: str | None,
-    out: Path | None,
-    as_json: bool,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the findings as a page, too.")
+    ] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Audit on Spark, a table each task.")
+    ] = False,
+    master: Master = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="With --spark: the folder of a Delta table for the findings."
+        ),
+    ] = None,
+    time: Time = None,
+    memory: Memory = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
 ) -> int:
-    """Exit status 2 if a log could not be read (the others are audited all the same), 1 if something
-    was found, else 0.
+    """Exit status 2 if a log could not be read (the others are audited all the same), 3, whatever was found,
+    if a limit ended an audit, 1 if something was found, else 0.
     """
-    if html is not None and html.is_dir():
-        raise IsolitmusError(f"--html {html}: that is a folder; the name of a file is wanted")
-    if not spark and (master is not None or out is not None):
-        raise IsolitmusError(f"--{'master' if master is not None else 'out'} needs --spark")
+    form = FORMS.chosen(as_, as_json=as_json)
+    within = budget(time, memory)
+    needs_spark(spark, master, out)
     names = list(dict.fromkeys(tables))
-    audits, errors = _on_spark(names, master, out) if spark else _here(names)
+    audits, errors = _on_spark(names, master, out, within) if spark else _here(names, within)
     if errors and not audits:
         raise errors[0]
-    if as_json:
-        print_json([done.to_json() for done in audits])
-    else:
+    form.show(audits, lambda: [done.to_json() for done in audits])
+    if not form.quiet:
         for k, done in enumerate(audits):
             _print(done, first=not k)
     if html is not None:
         _write(html, audits)
     for error in errors:
         warn(str(error))
-    return 2 if errors else int(any(done.counts for done in audits))
+    if errors or any(done.ended is not None for done in audits):
+        return 2 if errors else 3
+    return int(any(done.counts for done in audits))
 
 
-def _here(names: list[str]) -> tuple[list[Audit], list[LogError]]:
+def _here(names: list[str], budget: Budget) -> tuple[list[Audit], list[LogError]]:
     audits: list[Audit] = []
     errors: list[LogError] = []
     for name in names:
         try:
             with progress(f"audit {name}") as tell:
-                done = audit_table(Path(name), progress=lambda k: tell(f"version {k:,}"))
+                done = audit_table(
+                    Path(name), budget=budget, progress=lambda k: tell(f"version {k:,}")
+                )
         except LogError as problem:
             errors.append(problem)
         else:
@@ -71,23 +94,27 @@ def _here(names: list[str]) -> tuple[list[Audit], list[LogError]]:
 
 
 def _on_spark(
-    names: list[str], master: str | None, out: Path | None
+    names: list[str], master: str | None, out: Path | None, budget: Budget
 ) -> tuple[list[Audit], list[LogError]]:
-    from isolitmus.pipeline.audits import audit_all, refuse_other
+    from isolitmus.pipeline.audits import audit_all, refuse_no_findings
     from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
 
     if out is not None:
-        refuse_other(out)
+        refuse_no_findings(out)
     with open_for_sweeps(master or MASTER) as session, progress("audit on Spark") as tell:
         return audit_all(
-            names, session, out=out, progress=lambda k: tell(f"{k:,} of {len(names):,} tables")
+            names,
+            session,
+            out=out,
+            budget=budget,
+            progress=lambda k: tell(f"{k:,} of {len(names):,} tables"),
         )
 
 
 def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
-    span = f"{done.commits:,} commits, versions {done.first} to {done.last}"
+    span = f"{many(done.commits, 'commit')}, versions {done.first} to {done.last}"
     say(f"{done.table}: {span if done.commits else 'no commits to audit'}")
     for (kind, certainty), group in groupby(done.findings, lambda f: (f.kind, f.certainty)):
         number = done.counts[kind, certainty]
@@ -120,8 +147,6 @@ def _versions(versions: Iterable[int]) -> str:
 
 def _write(path: Path, audits: list[Audit]) -> None:
     from isolitmus.checker.telling.audit_page import audit_page
+    from isolitmus.cli.made import made
 
-    try:
-        path.write_text(audit_page(audits), "utf-8")
-    except OSError as problem:
-        raise IsolitmusError(f"cannot write {path}: {problem.strerror}") from None
+    write_whole(path, audit_page(audits, made()))

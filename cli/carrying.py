@@ -1,49 +1,148 @@
-"""Litmus tests carried out on engines, compared, and printed: what several commands do."""
+"""Litmus tests carried out on engines, compared, and printed as they come: what several commands do."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections import Counter
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import Judged, compare
+from isolitmus.checker.comparing import Comparison, comparison
+from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.checker.running.refusals import refusals
+from isolitmus.checker.runs import Judged
+from isolitmus.checker.runs import run as predict
 from isolitmus.checker.telling.draw import timeline
-from isolitmus.checker.telling.refusals import refusals
-from isolitmus.checker.telling.words import refusal, serial_words
+from isolitmus.checker.telling.words import refusal_words, serial_words
 from isolitmus.cli.output import progress, say, warn
-from isolitmus.conformance.engines import UNSAID, implements, native, open_engine, refuse_unable
+from isolitmus.cli.refused import Refusal, by_reason
+from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.model.values import show_row
 from isolitmus.specs import protocol
 from isolitmus.specs.catalogue import protocols, relatives
+from isolitmus.specs.engines import engine_named
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Violation
 
-__all__ = ["Carried", "carry_found", "carry_out", "refuse"]
+__all__ = ["MODEL", "Carried", "Task", "carry_found", "carry_out", "ended", "expected", "refuse"]
+
+
+class Task(NamedTuple):
+    """A litmus test to be carried out, by a name that no other one has; ``wanted`` if it was named itself, so
+    that what cannot carry it out refuses it, and does not leave it out.
+    """
+
+    name: str
+    test: Litmus
+    wanted: bool = True
 
 
 @dataclass(slots=True)
 class Carried:
-    """How it went: a document for each test as interface.md has it, how many runs there were and how many
-    were not as expected, each run in a word, and the tests that an engine refused.
-    """
+    """How it went."""
 
     documents: list[dict[str, object]] = field(default_factory=list)
-    total: int = 0
-    failed: int = 0
+    """One for each test, as docs/interface.md, 6, has it."""
     words: dict[tuple[str, str], str] = field(default_factory=dict)
-    refused: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Each run in a word, by test and engine."""
+    ends: Counter[str] = field(default_factory=Counter)
+    """How many runs ended how: ``met``, ``not met``, ``predicted`` or ``none``, see ``Compared``."""
+    refused: list[Refusal] = field(default_factory=list)
+    """What was refused."""
+    left_out: list[Refusal] = field(default_factory=list)
+    """What was left out."""
+
+    @property
+    def total(self) -> int:
+        """How many runs there were."""
+        return self.ends.total()
+
+    @property
+    def aside(self) -> dict[str, object]:
+        """What was not carried out, as docs/interface.md, 6, has it."""
+        return {
+            "refused": [refusal.to_json() for refusal in self.refused],
+            "left_out": [refusal.to_json() for refusal in self.left_out],
+        }
+
+    @property
+    def failed(self) -> int:
+        """How many of them were not as expected, or not as the model predicts."""
+        return self.ends["not met"]
+
+    @property
+    def status(self) -> int:
+        """The exit status: of what was refused, else 1 if a run is not as expected, else of what took too long."""
+        found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
+        return next((status for status in (2, 4, 1, 3) if status in found), 0)
 
     def __str__(self) -> str:
-        left = f" {len(self.refused)} left out." if self.refused else ""
-        return f"{self.total - self.failed} of {self.total} runs as expected.{left}"
+        met, judged = self.ends["met"], self.ends["met"] + self.failed
+        predicted, none = self.ends["predicted"], self.ends["none"]
+        parts = [f"{met} of {judged} runs as expected."] if judged else []
+        if predicted:
+            parts.append(f"{predicted} as predicted, with nothing expected.")
+        if none:
+            parts.append(f"{none} with nothing expected.")
+        for many, words in ((self.left_out, "left out"), (self.refused, "refused")):
+            if many:
+                parts.append(f"{len({(each.name, each.engine) for each in many})} {words}.")
+        return " ".join(parts)
+
+    def tell(self) -> None:
+        """Say on standard error what was left out and what was refused, by reason."""
+        for message in by_reason(self.left_out):
+            warn(f"left out: {message}")
+        for message in by_reason(self.refused):
+            warn(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A run with what it was compared with: the model's if it is another one's, what is expected."""
+
+    judged: Judged
+    beside: Comparison | None
+    at_most: str = ""
+    """Why what the model commits may still not be there (``at-most``)."""
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Where it is not as expected or as predicted."""
+        return self.judged.differences + (() if self.beside is None else self.beside.differences)
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """What nobody could compare."""
+        apart = ("the model, from which this release is known to differ",)
+        more = (
+            (apart if self.judged.apart else ()) if self.beside is None else self.beside.uncompared
+        )
+        return tuple(dict.fromkeys((*self.judged.uncompared, *more)))
+
+    @property
+    def end(self) -> str:
+        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it, ``none`` if it is
+        the model's own.
+        """
+        if self.differences:
+            return "not met"
+        if self.judged.expected == "met":
+            return "met"
+        return "none" if self.beside is None else "predicted"
+
+    def to_json(self) -> dict[str, object]:
+        """The run as docs/interface.md, 6, has it."""
+        compared = {"differences": list(self.differences), "uncompared": list(self.uncompared)}
+        return {**self.judged.to_json(), **compared, "at_most": self.at_most or None}
 
 
 def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
@@ -55,73 +154,136 @@ def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
 
 
 def carry_out(
-    tests: Sequence[Litmus], carriers: Sequence[str], specs: Sequence[Spec] | None, *, quiet: bool
-) -> Carried:
+    tasks: Sequence[Task],
+    carriers: Sequence[str],
+    specs: Sequence[Spec] | None,
+    done: Carried,
+    *,
+    quiet: bool,
+    at_once: int | None = None,
+) -> None:
     """Each test on each engine under each protocol that the engine implements; with ``specs`` None under
-    those that the test expects something of. IsolitmusError if the engines can carry out none of them.
+    those that the test expects something of. What comes of it goes into ``done`` and, unless ``quiet``, is
+    printed, at once; what cannot be carried out is passed over.
     """
-    done = Carried()
+    cases = {task.name: list(_cases(task.test, carriers, specs)) for task in tasks}
     with ExitStack() as stack:
-        opened = _opened(stack, carriers)
-        model = opened["model"]
-        for test in tests:
-            runs = []
-            asked = {name: specs or _asked(test, name) for name in carriers}
-            for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
-                predicted = Judged(test, model(test, spec))
-                why = {} if quiet else refusals(execute(test, spec), spec)
-                for name in carriers:
-                    unable = spec not in asked[name] or not implements(name, spec.name)
-                    if unable or (test.name, name) in done.refused:
-                        continue
-                    carry = opened[name]
+        answers = {
+            name: stack.enter_context(
+                closing(
+                    carried_out(
+                        name,
+                        [
+                            (task.test, spec)
+                            for task in tasks
+                            for spec, able in cases[task.name]
+                            if name in able
+                        ],
+                        at_once,
+                    )
+                )
+            )
+            for name in carriers
+            if name != MODEL
+        }
+        for task in tasks:
+            runs: list[dict[str, object]] = []
+            done.documents.append({"litmus": task.name, "runs": runs})
+            before = len(done.refused) + len(done.left_out)
+            for spec, able in cases[task.name]:
+                model = _Model(task.test, spec)
+                for name in able:
+                    with progress(f"{task.name} under {spec.name} on {name}"):
+                        answer = None if name == MODEL else next(answers[name])
                     try:
-                        with progress(f"{test.name} under {spec.name}"):
-                            judged = (
-                                predicted if carry is model else Judged(test, carry(test, spec))
-                            )
-                    except Refused as error:
-                        if len(tests) == 1:
-                            raise
-                        done.refused[test.name, name] = None
-                        warn(f"left out: {error}")
-                        continue
-                    differences = list(judged.differences)
-                    if not judged.apart:
-                        differences += compare(predicted.run, judged.run, UNSAID[name])
-                    done.total += 1
-                    done.failed += bool(differences)
-                    runs.append({**judged.to_json(), "differences": differences})
-                    done.words[test.name, _column(judged)] = judged.word
-                    if not quiet:
-                        _print(judged, why, differences)
-            if runs or not any(left == test.name for left, _ in done.refused):
-                done.documents.append({"litmus": test.name, "runs": runs})
-    if done.refused and not done.total:
-        raise IsolitmusError(f"{', '.join(carriers)} can carry out none of these litmus tests")
-    return done
+                        compared = model.beside(answer)
+                        runs.append(compared.to_json())
+                        done.ends[compared.end] += 1
+                        done.words[task.name, _column(compared.judged)] = compared.judged.word
+                        if not quiet:
+                            _print(task.name, compared, model.why)
+                    except IsolitmusError as error:
+                        refusal_ = Refusal(task.name, error, name, spec.name)
+                        optional = isinstance(error, Refused) and not task.wanted
+                        (done.left_out if optional else done.refused).append(refusal_)
+            if not runs and len(done.refused) + len(done.left_out) > before:
+                done.documents.pop()
 
 
-def carry_found(tests: Sequence[Litmus], carriers: Sequence[str], *, quiet: bool) -> Carried:
+def carry_found(
+    tests: Sequence[Litmus], carriers: Sequence[str], done: list[Carried], *, quiet: bool
+) -> Carried:
     """What a search found, under the protocols that it expects something of; printed unless quiet, below what
-    was said of it.
+    was said of it. How it went is also the last of ``done``, of which ``ended`` is the end.
     """
     if not quiet:
         say()
-    done = carry_out(tests, carriers, None, quiet=quiet)
-    if not quiet:
-        say(str(done))
-    return done
+    done.append(here := Carried())
+    tasks = [Task(test.name, test, wanted=len(tests) == 1) for test in tests]
+    carry_out(tasks, carriers, None, here, quiet=quiet)
+    if not quiet and here.total:
+        say(str(here))
+    return here
 
 
-def _opened(stack: ExitStack, carriers: Sequence[str]) -> dict[str, Callable[[Litmus, Spec], Run]]:
-    """The model, and the engines that are asked for."""
-    opened = {"model": stack.enter_context(open_engine("model"))}
-    for name in carriers:
-        if name != "model":
-            with progress(f"starting {name}"):
-                opened[name] = stack.enter_context(open_engine(name))
-    return opened
+def ended(done: Sequence[Carried]) -> int:
+    """Say what was not carried out of all that was found, by reason; the exit status if something was
+    refused, else 0.
+    """
+    whole = Carried(
+        ends=sum((each.ends for each in done), Counter()),
+        refused=[refusal for each in done for refusal in each.refused],
+        left_out=[refusal for each in done for refusal in each.left_out],
+    )
+    whole.tell()
+    return whole.status if whole.refused else 0
+
+
+class _Model:
+    """What the model says of a test under a protocol."""
+
+    def __init__(self, test: Litmus, spec: Spec) -> None:
+        self._test, self._spec = test, spec
+        self._known: tuple[Judged, Mapping[str, Violation]] | None = None
+
+    def beside(self, answer: Run | IsolitmusError | None) -> Compared:
+        """A run beside the model's (None: it is that one); raises the error if there is none, or what the model
+        refuses the test with.
+        """
+        if isinstance(answer, IsolitmusError):
+            raise answer
+        judged = self._predicted if answer is None else Judged(self._test, answer)
+        apart = answer is None or judged.apart
+        beside = None if apart else comparison(self._predicted.run, judged.run)
+        return Compared(judged, beside, self._spec.at_most if answer is None else "")
+
+    @property
+    def _predicted(self) -> Judged:
+        return self._says[0]
+
+    @property
+    def why(self) -> Mapping[str, Violation]:
+        """Why transactions aborted."""
+        return self._says[1]
+
+    @property
+    def _says(self) -> tuple[Judged, Mapping[str, Violation]]:
+        if self._known is None:
+            judged = predict(self._test, self._spec)
+            assert judged.execution is not None
+            self._known = judged, refusals(judged.execution, self._spec)
+        return self._known
+
+
+def _cases(
+    test: Litmus, carriers: Sequence[str], specs: Sequence[Spec] | None
+) -> Iterator[tuple[Spec, list[str]]]:
+    """The protocols that a test is carried out under, each with the engines that can."""
+    asked = {name: specs or expected(test, name) for name in carriers}
+    for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
+        able = [n for n in carriers if spec in asked[n] and implements(n, spec.name)]
+        if able:
+            yield spec, able
 
 
 def _column(judged: Judged) -> str:
@@ -129,39 +291,55 @@ def _column(judged: Judged) -> str:
     return f"{run.engine} {run.engine_version}, {run.protocol}"
 
 
-def _asked(test: Litmus, engine: str) -> list[Spec]:
+def expected(test: Litmus, engine: str) -> list[Spec]:
     """What an engine is asked for where nobody says: the protocols that a test expects something of, or
-    open-source Delta's if it expects nothing; and those that the engine alone has. If it implements none
-    of them, all that it does implement.
+    those of its format if it expects nothing; and those of an engine of another format. If it implements
+    none of them, all that it does implement.
     """
-    names = [name for name in protocols() if name in test.expect] or relatives()
-    asked = dict.fromkeys((*names, *native(engine)))
-    able = [name for name in asked if implements(engine, name)]
-    return [protocol(name) for name in able or protocols() if implements(engine, name)]
+    known = protocols(format_named(test.format).log)
+    names = [name for name in known if name in test.expect] or relatives(form=test.format)
+    of = engine_named(engine)
+    own = (of.protocols or ()) if of.format != test.format else ()
+    able = [name for name in dict.fromkeys((*names, *own)) if of.implements(name)]
+    return [protocol(name) for name in able or known if of.implements(name)]
 
 
-def _print(judged: Judged, why: Mapping[str, Violation], differences: list[str]) -> None:
+def _print(name: str, compared: Compared, why: Mapping[str, Violation]) -> None:
+    judged = compared.judged
     run = judged.run
-    say(f"{judged.litmus.name} on {run.engine} ({run.engine_version}) under {run.protocol}")
+    say(f"{name} on {run.engine} ({run.engine_version}) under {run.protocol}")
     for line in timeline(judged.litmus.schedule, run).splitlines():
         say(f"  {line}")
-    for name, transaction in run.transactions.items():
+    for who, transaction in run.transactions.items():
+        if transaction.emitted:
+            say(f"  {who} scanned {' '.join(map(show_row, transaction.emitted))}")
         if transaction.rows is not None:
-            say(f"  {name} read {' '.join(map(show_row, transaction.rows)) or 'no rows'}")
-        if name in why and why[name].axiom == transaction.outcome:
-            for line in refusal(why[name]):
+            say(f"  {who} read {' '.join(map(show_row, transaction.rows)) or 'no rows'}")
+        if who in why and transaction.outcome in {why[who].axiom, why[who].kind}:
+            for line in refusal_words(why[who]):
                 say(f"  {line}")
+    if compared.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
+        say(f"  committed at most: {compared.at_most}")
     for table, rows in run.tables.items():
         say(f"  {table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}")
     say(f"  {serial_words(judged.serial.orders, judged.serial.unexplained)}")
-    for verdict in ("allowed", "forbidden", "unknown"):
+    if judged.breaks:
+        say(f"  breaks {', '.join(judged.breaks)}")
+    for verdict in ("allowed", "forbidden", "silent", "unknown"):
         levels = [name for name, v in judged.levels.items() if str(v) == verdict]
         if levels:
             say(f"  {verdict}: {', '.join(levels)}")
-    if differences:
-        say("  NOT as expected:")
-        for difference in differences:
-            say(f"    {difference}")
-    elif judged.expected == "met":
-        say("  as expected")
+    if compared.uncompared:
+        say(f"  not compared: {', '.join(compared.uncompared)}")
+    match compared.end:
+        case "not met":
+            say("  NOT as expected:")
+            for difference in compared.differences:
+                say(f"    {difference}")
+        case "met":
+            say("  as expected")
+        case "predicted":
+            say("  as predicted; nothing is expected of it")
+        case "none":
+            say("  nothing is expected of it")
     say()

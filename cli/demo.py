@@ -3,44 +3,60 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
 
-from isolitmus.checker.runs import Judged, compare
+import typer
+
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.runs import Judged, run
 from isolitmus.checker.separation import separate
-from isolitmus.checker.telling.report import Finding, Replay, report
+from isolitmus.checker.telling.report import Demonstration, Replay, report
 from isolitmus.checker.telling.words import because, serial_words
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.made import made
+from isolitmus.cli.options import Json
+from isolitmus.cli.output import print_json, progress, say, writes
+from isolitmus.cli.remedies import advice
 from isolitmus.conformance.engines import open_engine
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import EngineUnavailable, TimeLimit
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.number import many
 from isolitmus.specs import protocol, scope, spec
+from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
-    from isolitmus.checker.separation import Separation
+    from isolitmus.checker.answer import Separation
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
+
+    Carry = Callable[[Litmus, Spec], Run]
 
 __all__ = ["demo"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """What the demo asks, and in plain words what the answer is about, whatever it will be."""
 
     a: str
+    """The spec that admits the history."""
     b: str
+    """The spec that forbids it."""
     unexplained: bool
+    """No serial order gives its table."""
     title: str
+    """What happens."""
     promise: str
+    """What was promised."""
     matters: str
+    """Why it matters."""
 
 
 QUESTIONS = (
-    Question(
+    DemoQuestion(
         "delta-write-serializable",
         "log-serializable",
         False,
@@ -53,7 +69,7 @@ QUESTIONS = (
         " Whoever runs the statements again in that order, for an audit, a backfill or a test, may"
         " get a table that is not the one that is there.",
     ),
-    Question(
+    DemoQuestion(
         "delta-write-serializable",
         "write-serializable",
         True,
@@ -67,62 +83,95 @@ QUESTIONS = (
     ),
 )
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
-UNIVERSE = "table"
+UNIVERSE = "orders"
 
 
-def demo(out: Path, *, spark: bool, as_json: bool) -> int:
-    """Find, explain, replay, compare, report; exit status 1 if predicted and observed differ."""
-    with _writing(out):
-        out.mkdir(parents=True, exist_ok=True)
+@writes(out=True)
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the report.")] = Path(
+        "report"
+    ),
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Predict only.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Exit status 1 if predicted and observed differ, else 4 if not all was replayed that should have been,
+    else 0.
+    """
     found = [_ask(question, quiet=as_json) for question in QUESTIONS]
-    with ExitStack() as stack:
-        model = stack.enter_context(open_engine("model"))
-        engine = None
-        if spark:
-            with progress("starting Spark with Delta"):
-                engine = stack.enter_context(open_engine("delta"))
+    with _Engines(not no_spark) as engines:
         findings = [
-            Finding(
+            Demonstration(
                 answer,
-                _replay(answer, model, engine, quiet=as_json),
+                _replay(answer, engines, quiet=as_json),
                 question.title,
                 question.promise,
                 question.matters,
+                tuple(advice(answer, scope(UNIVERSE))),
             )
             for question, answer in zip(QUESTIONS, found, strict=True)
         ]
     runs = [r for finding in findings for r in finding.replays]
     differing = sum(bool(r.differences) for r in runs)
-    headline = _headline(len(runs), differing, spark=spark)
+    headline = _headline(runs, differing, engines.missing)
     path = out / "report.html"
-    with _writing(out):
-        path.write_text(report(findings, headline), "utf-8")
-        for answer in found:
-            if answer.litmus is not None:
-                (out / f"{answer.litmus.name}.toml").write_text(answer.litmus.text, "utf-8")
+    write_whole(path, report(findings, headline, made()))
+    for answer in found:
+        if answer.litmus is not None:
+            write_whole(out / f"{answer.litmus.name}.toml", answer.litmus.text)
     if as_json:
         print_json(
             {
                 "separations": [answer.to_json() for answer in found],
                 "runs": [_run_json(r) for r in runs],
                 "report": str(path),
+                "missing": engines.missing,
             }
         )
     else:
         say(headline)
         say(f"Report: {path}")
-    return 1 if differing or not all(answer.found for answer in found) else 0
+    if differing or not all(answer.found for answer in found):
+        return 1
+    return 4 if engines.missing and not no_spark else 0
 
 
-@contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise IsolitmusError(f"cannot write the report into {out}: {error.strerror}") from None
+class _Engines:
+    """The model, and real Delta for as long as it can be had: ``missing`` says why it cannot, or no more."""
+
+    def __init__(self, spark: bool) -> None:
+        self.missing = "" if spark else "--no-spark"
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._delta: Carry | None = None
+        if not self.missing:
+            with self._or_missing(), progress("starting Spark with Delta"):
+                self._delta = self._stack.enter_context(open_engine("delta"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def _or_missing(self) -> Iterator[None]:
+        try:
+            yield
+        except (EngineUnavailable, TimeLimit) as error:
+            self._delta, self.missing = None, str(error)
+
+    def predict(self, litmus: Litmus, spec: Spec) -> Judged:
+        return run(litmus, spec)
+
+    def observe(self, litmus: Litmus, spec: Spec) -> Judged | None:
+        """What real Delta does; None where it cannot be had."""
+        observed = None
+        if self._delta is not None:
+            with self._or_missing(), progress(f"replaying {litmus.name} under {spec.name}"):
+                observed = Judged(litmus, self._delta(litmus, spec))
+        return observed
 
 
-def _ask(question: Question, *, quiet: bool) -> Separation:
+def _ask(question: DemoQuestion, *, quiet: bool) -> Separation:
     a, b, unexplained = question.a, question.b, question.unexplained
     with progress(f"separate {a} {b}") as tell:
         answer = separate(
@@ -130,8 +179,9 @@ def _ask(question: Question, *, quiet: bool) -> Separation:
             spec(b),
             scope(UNIVERSE),
             unexplained=unexplained,
-            progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
+            progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
         )
+    answer = replace(answer, litmus=answer.file)  # it is saved
     litmus = answer.litmus
     if quiet or not isinstance(litmus, Litmus) or not answer.violation or not answer.serial:
         return answer
@@ -147,26 +197,17 @@ def _ask(question: Question, *, quiet: bool) -> Separation:
     return answer
 
 
-def _replay(
-    answer: Separation,
-    model: Callable[[Litmus, Spec], Run],
-    engine: Callable[[Litmus, Spec], Run] | None,
-    *,
-    quiet: bool,
-) -> tuple[Replay, ...]:
+def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[Replay, ...]:
     replays: list[Replay] = []
     litmus = answer.litmus
     for name in PROTOCOLS if isinstance(litmus, Litmus) else ():
         assert isinstance(litmus, Litmus)
-        predicted = Judged(litmus, model(litmus, protocol(name)))
-        observed = None
-        if engine is not None:
-            with progress(f"replaying {litmus.name} under {name}"):
-                observed = Judged(litmus, engine(litmus, protocol(name)))
+        predicted = engines.predict(litmus, protocol(name))
+        observed = engines.observe(litmus, protocol(name))
         replays.append(Replay(predicted, observed, _differences(predicted, observed)))
         if not quiet and observed is not None:
             _say(replays[-1], observed)
-    if not quiet and engine is not None:
+    if not quiet and any(replay.observed for replay in replays):
         say()
     return tuple(replays)
 
@@ -174,10 +215,7 @@ def _replay(
 def _differences(predicted: Judged, observed: Judged | None) -> tuple[str, ...]:
     if observed is None:
         return ()
-    found = [*compare(predicted.run, observed.run), *observed.differences]
-    if predicted.serial != observed.serial:
-        found.append(f"serial orders: predicted {predicted.serial}, observed {observed.serial}")
-    return tuple(found)
+    return (*compare(predicted.run, observed.run), *observed.differences)
 
 
 def _say(replay: Replay, observed: Judged) -> None:
@@ -190,12 +228,16 @@ def _say(replay: Replay, observed: Judged) -> None:
         say(f"  {difference}")
 
 
-def _headline(runs: int, differing: int, *, spark: bool) -> str:
-    if not spark:
-        return f"{runs} runs predicted; nothing was replayed (--no-spark)."
+def _headline(runs: Sequence[Replay], differing: int, missing: str) -> str:
+    done = sum(replay.observed is not None for replay in runs)
     if differing:
-        return f"Predicted and observed DIFFER in {differing} of {runs} runs on real Delta."
-    return f"Predicted equals observed in every step of {runs} runs on real Delta."
+        headline = f"Predicted and observed DIFFER in {differing} of {done} runs on real Delta"
+    elif done:
+        headline = f"Predicted equals observed in every step of {many(done, 'run')} on real Delta"
+    else:
+        headline = f"{len(runs)} runs predicted"
+    left = f"{len(runs) - done} more were predicted" if done else "nothing was replayed"
+    return f"{headline}; {left}: {missing}." if missing else f"{headline}."
 
 
 def _run_json(replay: Replay) -> dict[str, object]:

@@ -1,39 +1,91 @@
-"""``isolitmus explore``: random litmus tests, by the model and by real Delta."""
+"""``isolitmus explore``: random litmus tests, by the model and by an engine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from isolitmus.cli.output import print_json, progress, refuse_other_engine, say
+import typer
+
+from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import (
+    print_json,
+    progress,
+    refuse_other_engine,
+    say,
+    say_text,
+    writes,
+)
+from isolitmus.conformance.engines import open_engine, refuse_unable
+from isolitmus.model.default import DELTA
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.model.exploration import EACH, KINDS, batches
+from isolitmus.model.exploration import EACH, batches
+from isolitmus.model.number import many
+from isolitmus.specs import protocol as read_protocol
+from isolitmus.specs.engines import engine_named
 from isolitmus.specs.exploration_file import Exploration
+from isolitmus.specs.formats import format_named, formats
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from isolitmus.model.engine import Engine
+    from isolitmus.model.format import Format, RandomTests
+    from isolitmus.model.spec import Spec
 
 __all__ = ["explore"]
 
 
-def explore(kind: str, *, count: int, seed: int, evidence: Path | None, as_json: bool) -> int:
+@writes(evidence=False)
+def explore(
+    tests: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TESTS",
+            help="A kind of tests; of delta: tables (SQL statements), the default, or raw (transactions).",
+        ),
+    ] = None,
+    *,
+    engine: Annotated[
+        str, typer.Option(metavar="E", help="An engine, whose format's tests are drawn.")
+    ] = "delta",
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P[,P...]", help="Protocols, with commas; default: all of the engine."
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option(metavar="N", help="So many tests.")] = 100,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="The first seed; there is one for each 100 tests.")
+    ] = 1,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep which seeds agreed; if some are there, go on."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Exit status 1 if the engine did, in some test, what the model does not say; else 0."""
-    if kind not in KINDS:
-        raise IsolitmusError(f"no random tests '{kind}'{near(kind, KINDS)}")
+    carrier, specs = engine_named(engine), _protocols(engine, protocol)
+    drawing = _drawing(carrier, tests)
     if count < 1:
         raise IsolitmusError(f"--count is {count}; a whole number from 1 is wanted")
     if seed < 0:
         raise IsolitmusError(f"--seed is {seed}; a whole number from 0 is wanted")
-    known = Exploration() if evidence is None else Exploration.read(evidence)
-    asked = list(batches(kind, seed, count))
-    if not all(batch in known for batch in asked):
-        from isolitmus.conformance.agreement import TESTS
-        from isolitmus.conformance.agreement import explore as carry_out
-        from isolitmus.conformance.session import open_session
-        from isolitmus.conformance.tables import PROTOCOLS
+    known = Exploration()
+    if evidence is not None:
+        kinds = [each.name for each in _form(carrier).random]
+        known = Exploration.read(evidence, kinds)
+    asked = list(batches(drawing.name, seed, count))
+    if evidence is not None:
+        from isolitmus.conformance.agreement import drawn_today
 
-        with open_session() as session, progress(f"explore {kind}") as tell:
-            refuse_other_engine(evidence, known.engine_version, session.version)
-            known.engine_version = session.version
+        asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
+    if not all(batch in known for batch in asked):
+        from isolitmus.conformance.agreement import explore as carry_out
+
+        with open_engine(engine) as carry, progress(f"explore {drawing.name}") as tell:
+            refuse_other_engine(evidence, known.engine_version, carry.version)
+            known.engine_version = carry.version
             for first, batch in zip(range(0, count, EACH), asked, strict=True):
                 if batch not in known:
 
@@ -41,18 +93,19 @@ def explore(kind: str, *, count: int, seed: int, evidence: Path | None, as_json:
                         tell(f"{first + k:,} of {count:,} tests")
 
                     found = carry_out(
-                        TESTS[kind](),
+                        drawing.strategy(),
                         batch.count,
                         batch.seed,
-                        session,
-                        protocols=tuple(PROTOCOLS),
+                        carry,
+                        protocols=specs,
+                        at_once=carrier.most(),
                         progress=said,
                     )
                     if found.mismatch is not None:
-                        say(f"# tests {kind}, seed {batch.seed}: model and engine differ")
-                        say(str(found.mismatch))
+                        say(f"# tests {drawing.name}, seed {batch.seed}: model and engine differ")
+                        say_text(str(found.mismatch))
                         return 1
-                    known.add(found.batch(kind))
+                    known.add(found.batch(drawing.name))
                     if evidence is not None:
                         known.write(evidence)
     carried_out = [known.of(batch) for batch in asked]
@@ -62,10 +115,45 @@ def explore(kind: str, *, count: int, seed: int, evidence: Path | None, as_json:
     unsaid = sum(batch.unsaid or 0 for batch in carried_out)
     seeds = f"seed {seed}" if len(asked) == 1 else f"seeds {seed} to {asked[-1].seed}"
     say(
-        f"{count - unsaid:,} random tests ({kind}, {seeds}) on {known.engine_version}: all as predicted."
+        f"{many(count - unsaid, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}:"
+        " all as predicted."
     )
     if unsaid:
         say(
             f"Of {unsaid:,} more the model says nothing: a condition fails in one plan, not in the next."
         )
     return 0
+
+
+def _form(engine: Engine) -> Format:
+    """The format of what is drawn for an engine."""
+    return format_named(engine.format or DELTA)
+
+
+def _protocols(engine: str, protocol: str | None) -> list[Spec]:
+    """Those that are named, or all that the engine implements; IsolitmusError if the comparison could not fail."""
+    if engine == MODEL:
+        raise IsolitmusError(f"--engine is {MODEL}, which the others are compared with")
+    refuse_unable(engine)
+    one = engine_named(engine)
+    names = one.protocols or _form(one).protocols
+    if protocol is not None:
+        names = tuple(named("protocol", protocol))
+    specs = [read_protocol(p) for p in names]
+    refuse_unable(engine, [spec.name for spec in specs])
+    return specs
+
+
+def _drawing(engine: Engine, tests: str | None) -> RandomTests:
+    """The random tests of a name, or the first of its format; IsolitmusError if there are none."""
+    form = _form(engine)
+    offered = {each.name: each for each in form.random}
+    if not offered:
+        others = [name for name in formats() if format_named(name).random]
+        raise IsolitmusError(
+            f"format {form.name} of {engine.name} offers no random tests; formats that do:"
+            f" {', '.join(others)}"
+        )
+    if tests is not None and tests not in offered:
+        raise IsolitmusError(f"no random tests '{tests}'{near(tests, offered)}")
+    return offered[tests or next(iter(offered))]

@@ -2,74 +2,145 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from isolitmus.checker.matrix import covering, grid, predict
-from isolitmus.cli.output import named, print_json, progress, refuse_other_engine, say
-from isolitmus.conformance.engines import refuse_unable
+import typer
+
+from isolitmus.checker.matrix import Cells, covering, grid, predicted
+from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import progress, refuse_other_engine, say, writes
+from isolitmus.conformance.engines import (
+    open_engine,
+    refuse_format,
+    refuse_unable,
+)
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.model.matrix import LETTERS, letter
-from isolitmus.specs import protocol
+from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, letter
+from isolitmus.model.number import many
+from isolitmus.model.run import SILENT
+from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.catalogue import matrix as read_matrix
 from isolitmus.specs.catalogue import protocols
+from isolitmus.specs.engines import engine_named
 from isolitmus.specs.evidence_file import Evidence
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
+    from isolitmus.model.engine import Engine
     from isolitmus.model.matrix import Cell, Matrix, Place
     from isolitmus.model.spec import Spec
 
 __all__ = ["matrix"]
 
+FORMS = Forms(*TABLES)
 AFTER = 30
 """After so many cases what was seen is written down."""
 
 
+@writes(evidence=False, out=True)
 def matrix(
-    name: str,
-    engine: str,
-    wanted: str,
+    name: Annotated[
+        str, typer.Argument(metavar="MATRIX", help="A matrix's name, or a matrix file.")
+    ] = "pairs",
     *,
-    layouts: str | None,
-    shard: str | None,
-    sample: int | None,
-    evidence: Path | None,
-    out: Path | None,
-    at_once: int | None,
-    as_json: bool,
+    engine: Annotated[
+        str, typer.Option(metavar="E", help="An engine, such as model or delta.")
+    ] = "model",
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P[,P...]",
+            help="Protocols, with commas; default: those of its format, or of the engine.",
+        ),
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option(metavar="L[,L...]", help="Layouts, with commas; default: all.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="The K-th of N parts of the cases.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="So many cases, which soon have every statement on either side."
+        ),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep what is seen here; if some is there, go on."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep every case in this Delta table; if some are there, go on."
+        ),
+    ] = None,
+    at_once: Annotated[
+        int | None, typer.Option(metavar="N", help="So many cases at a time (default: 3 on delta).")
+    ] = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
 ) -> int:
     """Exit status 1 if the engine did, in some case, what the model does not say; else 0."""
-    specs = [protocol(p) for p in named("protocol", wanted)]
-    refuse_unable(engine, [spec.name for spec in specs] if engine != "model" else [])
+    form = FORMS.chosen(as_, as_json=as_json)
+    chosen = read_matrix(name)
+    carrier = engine_named(engine)
+    wanted = _meant(chosen, carrier) if protocol is None else named("protocol", protocol)
+    specs = [read_protocol(p) for p in wanted]
+    refuse_unable(engine, [spec.name for spec in specs])
+    refuse_format(carrier, chosen.name, chosen.format)
     for option, value in (("evidence", evidence), ("out", out), ("at-once", at_once)):
-        if engine == "model" and value is not None:
+        if engine == MODEL and value is not None:
             raise IsolitmusError(f"--{option} is of an engine; add --engine delta")
     if at_once is not None and at_once < 1:
         raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
-    chosen = read_matrix(name)
-    places = _places(chosen, layouts, shard, sample)
+    places = _places(chosen, layout, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
-    if engine == "model":
-        cells = [predict(chosen, place, spec) for place, spec in asked]
+    if engine == MODEL:
+        cells = list(predicted(chosen, specs, places).cells)
         letters = {_key(cell): letter(cell.predicted) for cell in cells}
     else:
         known = Evidence(chosen)
         if evidence is not None:
             known = Evidence.read(evidence, chosen, protocols())
-        cells = list(_observed(asked, known, evidence, out, at_once))
+        cells = list(_observed(asked, known, carrier, evidence=evidence, out=out, at_once=at_once))
         letters = known.letters
-    if as_json:
-        print_json([cell.to_json() for cell in cells])
+    if form.quiet:
+        form.show([Cells(chosen, tuple(cells))], lambda: [cell.to_json() for cell in cells])
         return int(any(cell.differences for cell in cells))
     keys = [(spec.name, place) for place, spec in asked]
     _print_grids(chosen, keys, letters, engine)
-    return 0 if engine == "model" else _print_comparison(known, keys)
+    if engine != MODEL:
+        return _print_comparison(known, keys, cells)
+    for spec in specs:
+        if spec.at_most and any(
+            c.predicted == "committed" for c in cells if c.protocol == spec.name
+        ):
+            say(f"{spec.name} commits at most these: {spec.at_most}.")
+    silent = sum(cell.predicted == SILENT for cell in cells)
+    if silent:
+        say(
+            f"{many(silent, 'case')} of {len(cells):,} silent: what the protocol cites does not say."
+        )
+    return 0
 
 
 def _key(cell: Cell) -> tuple[str, Place]:
     return cell.protocol, cell.place
+
+
+def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
+    """The protocols that are meant where none is named: those of the matrix' format that the engine implements,
+    or those of the engine.
+    """
+    own = format_named(chosen.format).protocols
+    return tuple(p for p in own if engine.implements(p)) or engine.protocols or own
 
 
 def _places(
@@ -97,6 +168,8 @@ def _places(
 def _observed(
     asked: list[tuple[Place, Spec]],
     known: Evidence,
+    engine: Engine,
+    *,
     evidence: Path | None,
     out: Path | None,
     at_once: int | None,
@@ -104,40 +177,46 @@ def _observed(
     """The cells as the engine gives them; those that are known, from the evidence or the table ``out``, are
     not asked again. What is seen becomes known.
     """
-    from isolitmus.conformance.agreement import AT_ONCE
-    from isolitmus.conformance.delta import ENGINE
     from isolitmus.conformance.matrix import observe
-    from isolitmus.conformance.session import open_session
-    from isolitmus.pipeline.cases import Cases, refuse_other
+    from isolitmus.pipeline.cases import open_cases, refuse_other
 
     if out is not None:
         refuse_other(out)
     elif all((spec.name, place) in known.letters for place, spec in asked):
         return
-    with open_session() as session, progress(f"matrix {known.matrix.name}") as tell:
-        refuse_other_engine(evidence, known.engine_version, session.version)
-        known.engine_version = session.version
+    with ExitStack() as stack:
+        carry = stack.enter_context(open_engine(engine.name))
+        tell = stack.enter_context(progress(f"matrix {known.matrix.name}"))
+        refuse_other_engine(evidence, known.engine_version, carry.version)
+        known.engine_version = carry.version
         cases = None
         if out is not None:
-            cases = Cases(session.spark, out, known.matrix, ENGINE, session.version)
+            kept = open_cases(out, known.matrix, engine.name, carry.version)
+            cases = stack.enter_context(kept)
             for cell in cases.known():
                 known.add(cell)
         left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]
         fresh: list[Cell] = []
-        for k, cell in enumerate(
-            observe(known.matrix, left, session, at_once=at_once or AT_ONCE), 1
-        ):
-            yield cell
-            if cell.observed is not None:
-                known.add(cell)
-                fresh.append(cell)
-            tell(f"{k:,} of {len(left):,} cases, {len(known.differences)} not as predicted")
-            if k % AFTER == 0 or k == len(left):
-                if evidence is not None:
-                    known.write(evidence)
-                if cases is not None and fresh:
-                    cases.append(fresh)
-                fresh = []
+
+        def keep() -> None:
+            if evidence is not None:
+                known.write(evidence)
+            if cases is not None and fresh:
+                cases.append(fresh)
+            fresh.clear()
+
+        seen = observe(known.matrix, left, engine, carry, at_once=at_once)
+        try:
+            for k, cell in enumerate(seen, 1):
+                yield cell
+                if cell.observed is not None:
+                    known.add(cell)
+                    fresh.append(cell)
+                tell(f"{k:,} of {len(left):,} cases, {len(known.differences)} not as predicted")
+                if k % AFTER == 0:
+                    keep()
+        finally:  # also of what ended in the middle
+            keep()
 
 
 def _print_grids(
@@ -156,20 +235,26 @@ def _print_grids(
         for line in grid(chosen, here):
             say(line)
         say()
-    say("Rows are parked before their commit, columns win. " + _legend())
+    say("Rows are parked before their commit, columns win. " + _legend(OTHER in letters.values()))
 
 
-def _print_comparison(known: Evidence, keys: list[tuple[str, Place]]) -> int:
+def _print_comparison(known: Evidence, keys: list[tuple[str, Place]], cells: list[Cell]) -> int:
     unlike = [key for key in keys if key in known.differences]
     for under, place in unlike:
         say(f"{place.a} beside {place.winner}, {place.layout}, {under}:")
         for difference in known.differences[under, place]:
             say(f"  {difference}")
     seen = sum(key in known.letters for key in keys)
-    say(f"{seen - len(unlike):,} of {seen:,} cases as predicted.")
+    told = f"{seen - len(unlike):,} of {seen:,} cases as predicted."
+    unmodelled = sum(cell.predicted == NOT_MODELLED for cell in cells)
+    refused = sum(cell.observed is None for cell in cells) - unmodelled
+    for number, why in ((unmodelled, "not modelled"), (refused, "refused by the engine")):
+        told += f" {number:,} more {'is' if number == 1 else 'are'} {why}." if number else ""
+    say(told)
     return int(bool(unlike))
 
 
-def _legend() -> str:
+def _legend(other: bool) -> str:
     words = [f"{sign} {outcome}" for outcome, sign in LETTERS.items()]
+    words += [f"{OTHER} another conflict"] * other
     return ", ".join([*words, "e an error, blank: not asked or not modelled"]) + "."

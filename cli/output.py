@@ -1,41 +1,84 @@
-"""What the commands share: JSON on standard output, progress on standard error, words in between."""
+"""What the commands share: JSON on standard output, progress on standard error, words in between.
+
+Whatever a command prints goes through here, and with it what files and tables have put into names and
+SQL: a terminal is given lines that print, and nothing that it would obey.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, ParamSpec
 
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, printable, sentence
+from isolitmus.specs.writing import only_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["named", "print_json", "progress", "refuse_other_engine", "say", "warn"]
+P = ParamSpec("P")
+
+__all__ = [
+    "print_json",
+    "progress",
+    "refuse_other_engine",
+    "say",
+    "say_text",
+    "warn",
+    "writes",
+]
+
+SIGN = re.compile(r"[^\n -~]")
 
 
 def print_json(document: object) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    sys.stdout.write(SIGN.sub(_escaped, text) + "\n")
 
 
-def say(text: str = "") -> None:
-    """A line of the result on standard output."""
-    sys.stdout.write(text + "\n")
+def _escaped(sign: re.Match[str]) -> str:
+    """A sign as JSON has it, escaped if it does not print."""
+    return sign[0] if sign[0].isprintable() else json.dumps(sign[0])[1:-1]
 
 
-def named(option: str, names: str) -> list[str]:
-    """The names of an option that takes several, separated by commas; each once, at least one.
-
-    >>> named("engine", "model, delta")
-    ['model', 'delta']
+def say(line: str = "") -> None:
+    """A line of the result on standard output, at once: what comes after it may take minutes. It stays one
+    line, whatever is in it.
     """
-    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if not found:
-        raise IsolitmusError(f"--{option} is empty; name at least one {option}")
-    return found
+    sys.stdout.write(printable(line) + "\n")
+    sys.stdout.flush()
+
+
+def say_text(text: str) -> None:
+    """The lines of a text, such as a file's, on standard output."""
+    for line in text.split("\n"):
+        say(line.removesuffix("\r").expandtabs())
+
+
+def writes(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
+    """Of a command that writes what these options name, if they are given (true: a folder): while it runs,
+    nobody else does.
+    """
+
+    def around(command: Callable[P, int]) -> Callable[P, int]:
+        @wraps(command)
+        def alone_with(*args: P.args, **kwargs: P.kwargs) -> int:
+            given = signature(command).bind(*args, **kwargs).arguments
+            with ExitStack() as stack:
+                for option, folder in options.items():
+                    if given.get(option) is not None:
+                        stack.enter_context(only_writer(given[option], folder=folder))
+                return command(*args, **kwargs)
+
+        return alone_with
+
+    return around
 
 
 def refuse_other_engine(evidence: Path | None, known: str | None, version: str) -> None:
@@ -48,8 +91,8 @@ def refuse_other_engine(evidence: Path | None, known: str | None, version: str) 
 
 
 def warn(text: str) -> None:
-    """A line on standard error, for what is no result."""
-    sys.stderr.write(f"isolitmus: {text}\n")
+    """A sentence on standard error, for what is no result."""
+    sys.stderr.write(f"isolitmus: {sentence(text)}\n")
 
 
 @contextmanager
@@ -61,6 +104,7 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda _: None
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(title) as status:
-        yield lambda text: status.update(f"{title}: {text}")
+    with Console(stderr=True).status(Text(printable(title))) as status:
+        yield lambda text: status.update(Text(printable(f"{title}: {text}")))

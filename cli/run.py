@@ -2,45 +2,167 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from isolitmus.checker.telling.grid import markdown
-from isolitmus.cli.carrying import carry_out, refuse
-from isolitmus.cli.output import named, print_json, say
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.cli.carrying import MODEL, Carried, Task, carry_out, expected, refuse
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import print_json, progress, say, say_text
+from isolitmus.cli.refused import Refusal
+from isolitmus.model.errors import IsolitmusError, NoLitmusTest
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs import litmus, protocol
+from isolitmus.specs import litmus
+from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.catalogue import litmus_files
+from isolitmus.specs.files import is_folder
+from isolitmus.specs.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.model.spec import Spec
 
 __all__ = ["run"]
 
+ABSTRACT = "only abstract histories, which no engine can carry out; use isolitmus check"
+
 
 def run(
-    names: list[str],
-    engines: str,
-    wanted: str | None,
+    tests: Annotated[
+        list[str],
+        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
+    ],
     *,
-    as_json: bool,
-    as_table: bool = False,
+    engine: Annotated[
+        str, typer.Option(metavar="E[,E...]", help="Engines, with commas: model, delta, deltalake.")
+    ] = "model",
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
+    ] = None,
+    at_once: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="So many replays at a time on Delta (default 3)."),
+    ] = None,
+    table: Annotated[
+        bool,
+        typer.Option("--table", help="Only a table in Markdown: allowed, aborted, anomaly."),
+    ] = False,
+    interleavings: Annotated[
+        bool,
+        typer.Option(
+            "--interleavings",
+            help="All interleavings of the steps, instead of the schedule: what comes out of them.",
+        ),
+    ] = False,
+    as_json: Json = False,
 ) -> int:
-    """Exit status 1 if a run is not as expected, or not as the model predicts it; else 0."""
-    specs = None if wanted is None else [protocol(name) for name in named("protocol", wanted)]
-    carriers = named("engine", engines)
+    """What cannot be read or carried out is passed over and told at the end. The exit status is 2 if anything
+    was refused, else 4 if an engine failed, else 1 if a run is not as expected, or not as the model predicts it,
+    else 3 if one took too long, else 0.
+    """
+    specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
+    carriers = named("engine", engine)
     refuse(carriers, [spec.name for spec in specs or []])
-    done = carry_out(_tests(names), carriers, specs, quiet=as_json or as_table)
+    if at_once is not None and at_once < 1:
+        raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
+    if at_once is not None and set(carriers) == {MODEL}:
+        raise IsolitmusError("--at-once is of an engine; add --engine delta")
+    if interleavings:
+        if set(carriers) != {MODEL} or table or at_once is not None:
+            raise IsolitmusError(
+                "--interleavings are the model's; leave --engine, --table and --at-once out"
+            )
+        return _interleaved(tests, specs, as_json=as_json)
+    done = Carried()
+    tasks = list(_tasks(tests, done))
+    quiet = as_json or table
+    try:
+        carry_out(tasks, carriers, specs, done, quiet=quiet, at_once=at_once)
+    except BaseException:  # a Ctrl-C, most of all: what has come until now is kept
+        if done.total:
+            _close(done, as_json=as_json, as_table=table, whole=False)
+        raise
+    _close(done, as_json=as_json, as_table=table, whole=True)
+    if not done.total and not done.refused:
+        raise IsolitmusError(f"{', '.join(tests)}: nothing in there could be carried out")
+    return done.status
+
+
+def _interleaved(tests: list[str], specs: list[Spec] | None, *, as_json: bool) -> int:
+    """What comes out of all interleavings of each test, under each protocol."""
+    done = Carried()
+    found = []
+    for task in _tasks(tests, done):
+        form = format_named(task.test.format)
+        if form.interleave is None:
+            raise IsolitmusError(
+                f"{task.name} is of format {form.name}, whose transactions have no steps to be interleaved"
+            )
+        for spec in specs or expected(task.test, MODEL):
+            with progress(f"{task.name} under {spec.name}"):
+                answer = form.interleave(task.test, spec)
+            found.append(answer.to_json())
+            if not as_json:
+                say_text(str(answer))
+    done.tell()
+    if as_json and found:
+        print_json(found[0] if len(found) == 1 else found)
+    return done.status
+
+
+def _close(done: Carried, *, as_json: bool, as_table: bool, whole: bool) -> None:
+    """Print what is known at the end only, on standard error what was passed over."""
+    done.tell()
     if as_json:
-        print_json(done.documents[0] if len(done.documents) == 1 else done.documents)
-    else:
+        aside = {(refusal.name, refusal.engine) for refusal in (*done.refused, *done.left_out)}
+        if done.total or len(aside) > 1:
+            print_json(_document(done, whole=whole))
+    elif done.total:
         for line in markdown(done.words) if as_table else ():
             say(line)
-        say(str(done))
-    return 1 if done.failed else 0
+        say(str(done) if whole else f"Stopped. {done}")
 
 
-def _tests(names: list[str]) -> list[Litmus]:
-    files = [str(path) for name in names for path in litmus_files(name)]
-    tests = [test for test in map(litmus, files) if isinstance(test, Litmus)]
-    if not tests:
-        raise IsolitmusError(
-            f"{', '.join(names)}: only abstract histories, which no engine can carry out;"
-            " use isolitmus check"
-        )
-    return tests
+def _document(done: Carried, *, whole: bool) -> object:
+    """The document of a test or a list of them; with what was passed over, if something was."""
+    if whole and not done.refused and not done.left_out:
+        return done.documents[0] if len(done.documents) == 1 else done.documents
+    return {
+        "tests": done.documents,
+        **done.aside,
+        "interrupted": not whole,
+    }
+
+
+def _tasks(names: list[str], done: Carried) -> Iterator[Task]:
+    """The tests on tables that names, files and folders stand for; what is none of them is refused if it was
+    named, and left out if it was found in a folder.
+    """
+    files: dict[Path, tuple[str, bool]] = {}
+    for name in names:
+        try:
+            found = litmus_files(name)
+        except IsolitmusError as error:
+            done.refused.append(Refusal(name, error))
+            continue
+        if is_folder(Path(name)):
+            files = {path: (str(path), False) for path in found} | files
+        else:
+            files[found[0]] = name, True
+    stems = Counter(path.stem for path in files)
+    for path, (name, wanted) in files.items():
+        try:
+            test = litmus(str(path))
+            if not isinstance(test, Litmus):
+                raise NoLitmusTest(f"{path.stem}: {ABSTRACT}")  # noqa: TRY301 - as if it were no such file
+        except NoLitmusTest as error:
+            (done.refused if wanted else done.left_out).append(Refusal(name, error))
+        except IsolitmusError as error:
+            done.refused.append(Refusal(name, error))
+        else:
+            yield Task(test.name if stems[path.stem] == 1 else name, test, wanted)

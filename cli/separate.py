@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from functools import partial
-from math import inf
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from isolitmus.checker.separation import ABSTRACT, TABLE, separate_unbounded
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.telling.draw import run_lines, timeline
-from isolitmus.checker.telling.words import because, other_ways, serial_words
-from isolitmus.cli.carrying import carry_found, refuse
-from isolitmus.cli.output import named, print_json, progress, say, warn
+from isolitmus.checker.telling.separation_words import separation_lines
+from isolitmus.cli.forms import PICTURES, Forms
+from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
+from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.number import many
 from isolitmus.specs import scope, spec
+from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from isolitmus.checker.answer import By, Separation
+    from isolitmus.cli.carrying import Carried
 
-    from isolitmus.checker.proving.proof import Proof
-    from isolitmus.checker.separation import By, Separation
-    from isolitmus.model.litmus import HistoryTest
+__all__ = ["separate"]
 
-__all__ = ["separate", "sizes"]
+FORMS = Forms(*PICTURES)
 
 RELATIONS = {
     "equal": "equal to",
@@ -34,26 +37,76 @@ RELATIONS = {
 }
 
 
+@writes(save=False)
 def separate(
-    a: str,
-    b: str,
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The spec that forbids.")],
     *,
-    both: bool,
-    unexplained: bool,
-    unbounded: bool,
-    every_version_read: bool,
-    universe: str | None,
-    by: str | None,
-    transactions: str | None,
-    seconds: float | None,
-    save: Path | None,
-    engine: str | None,
-    as_json: bool,
+    both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
+    unexplained: Annotated[
+        bool, typer.Option("--unexplained", help="Only what no serial order explains.")
+    ] = False,
+    unbounded: Annotated[
+        bool,
+        typer.Option("--unbounded", help="A proof, on tables, for any number of transactions."),
+    ] = False,
+    every_version_read: Annotated[
+        bool,
+        typer.Option(
+            "--every-version-read", help="With --unbounded: suppose a reader of every version."
+        ),
+    ] = False,
+    no_sessions: Annotated[
+        bool,
+        typer.Option("--no-sessions", help="Every transaction is a session of its own."),
+    ] = False,
+    no_aborts: Annotated[
+        bool, typer.Option("--no-aborts", help="Every transaction commits.")
+    ] = False,
+    universe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="table|abstract|FILE",
+            help="table (or another scope, or a scope file), or abstract.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="symbolic|exhaustive", help="symbolic (a solver) or exhaustive (enumeration)."
+        ),
+    ] = None,
+    transactions: Annotated[
+        str | None, typer.Option(metavar="N|N..M", help="How many, readers among them: N or N..M.")
+    ] = None,
+    time: Time = None,
+    memory: Memory = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]", help="Carry out what is found on these engines: model, delta, …"
+        ),
+    ] = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
 ) -> int:
-    """Exit status 1 if something was found, 3 if a time limit ended the search, else 0."""
+    """Exit status 1 if something was found, 3 if a limit ended the search, else 0; that of run if what was
+    found could not be carried out.
+    """
+    form = FORMS.chosen(as_, as_json=as_json)
+    form.refuse(2 if both else 1)
+    within = budget(time, memory)
     specs = spec(a), spec(b)
     carriers = [] if engine is None else named("engine", engine)
-    refuse(carriers)
+    if carriers:
+        from isolitmus.cli.carrying import refuse
+
+        refuse(carriers)
     if carriers and universe == ABSTRACT:
         raise IsolitmusError(
             "--engine carries out statements, which universe 'abstract' does not have; try --universe table"
@@ -62,10 +115,6 @@ def separate(
         universe = TABLE
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     way = _way(by)
-    if seconds is not None and not 0 <= seconds < inf:
-        raise IsolitmusError(f"--time is {seconds:g}; a number of seconds from 0 is wanted")
-    if save is not None and not save.parent.is_dir():
-        raise IsolitmusError(f"cannot write {save}: there is no folder {save.parent}")
     asked = None if transactions is None else sizes(transactions)
     if every_version_read and not unbounded:
         raise IsolitmusError("--every-version-read is a premise of proofs; add --unbounded")
@@ -81,29 +130,40 @@ def separate(
                     by=way,
                     transactions=asked,
                     unexplained=unexplained,
-                    seconds=seconds,
-                    progress=lambda n, k: tell(f"{n} transactions, {k:,} examined"),
+                    sessions=not no_sessions,
+                    aborts=not no_aborts,
+                    budget=within,
+                    progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
             )
     if save is not None:
         _save(answers[0], save)
     relation = _relation(answers) if both else None
-    if as_json:
-        documents = [
-            {**answer.to_json(), **_carried(answer, carriers, quiet=True)} for answer in answers
-        ]
-        if both:
-            documents = [{**document, "relation": relation} for document in documents]
-        print_json(documents if both else documents[0])
+    done: list[Carried] = []
+    if form.quiet:
+        runs = [_carried(answer, carriers, done, quiet=True) for answer in answers]
+
+        def document() -> object:
+            of = [{**answer.to_json(), **more} for answer, more in zip(answers, runs, strict=True)]
+            return [{**each, "relation": relation} for each in of] if both else of[0]
+
+        form.show(answers, document)
     else:
         for answer in answers:
-            _print(answer)
-            _carried(answer, carriers, quiet=False)
+            for line in separation_lines(answer):
+                say(line)
+            _carried(answer, carriers, done, quiet=False)
         if relation is not None:
             bound = "" if all(answer.proved for answer in answers) else ", within that bound"
+            bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
             say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}{bound}.")
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
         say("Assumed: " + "; ".join(assumed) + ".")
+    if done:
+        from isolitmus.cli.carrying import ended
+
+        if status := ended(done):
+            return status
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
@@ -116,23 +176,9 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def sizes(text: str) -> range:
-    """``N`` or ``N..M`` as the sizes to try."""
-    low, dots, high = text.partition("..")
-    try:
-        first, last = int(low), int(high) if dots else int(low)
-    except ValueError:
-        raise IsolitmusError(
-            f"--transactions is '{text}'; write N or N..M, for example 2..3"
-        ) from None
-    if not 1 <= first <= last:
-        raise IsolitmusError(f"--transactions is '{text}'; write N or N..M, from 1 and ascending")
-    return range(first, last + 1)
-
-
 def _relation(answers: list[Separation]) -> str:
     """How the first spec stands to the second, as far as was searched."""
-    match [answer.found for answer in answers]:
+    match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:
             return "equal"
         case [False, True]:
@@ -146,85 +192,26 @@ def _relation(answers: list[Separation]) -> str:
 
 
 def _save(answer: Separation, path: Path) -> None:
-    if answer.litmus is None:
+    file = answer.file
+    if file is None:
         warn(f"nothing was found, so {path} was not written")
         return
-    try:
-        path.write_text(answer.litmus.text, "utf-8")
-    except OSError as error:
-        raise IsolitmusError(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, file.text)
 
 
-def _carried(answer: Separation, carriers: list[str], *, quiet: bool) -> dict[str, object]:
+def _carried(
+    answer: Separation, carriers: list[str], done: list[Carried], *, quiet: bool
+) -> dict[str, object]:
     """What was found carried out on the engines, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
-    if not isinstance(answer.litmus, Litmus):
-        return {"runs": []}
-    done = carry_found([answer.litmus], carriers, quiet=quiet)
+    from isolitmus.cli.carrying import Carried, carry_found
+
+    test = answer.file
+    if not isinstance(test, Litmus):
+        return {"runs": [], **Carried().aside}
+    carried = carry_found([test], carriers, done, quiet=quiet)
     if not quiet:
         say()
-    return {"runs": done.documents[0]["runs"]}
-
-
-def _print(answer: Separation) -> None:
-    question = f"admitted by {answer.a}, forbidden by {answer.b}"
-    if answer.unexplained:
-        question += ", explained by no serial order"
-    if answer.proof is not None:
-        _print_proof(answer, answer.proof)
-        if answer.proved or answer.proof.question.every_version_read:
-            return
-    if answer.litmus is None or answer.forbidden is None:
-        verdict = "None" if answer.none else "Unknown"
-        say(f"{verdict} {question}: {answer.bound}; {_effort(answer)}.")
-        return
-    say(f"{answer.transactions} transactions {question} ({answer.bound}; {_effort(answer)}).")
-    say()
-    if isinstance(answer.litmus, Litmus):
-        for line in run_lines(answer.litmus):
-            say(line)
-        say()
-        say(timeline(answer.litmus.schedule))
-    else:
-        _print_history(answer.litmus)
-    say()
-    for violation in answer.forbidden.violations:
-        if violation.supposing:
-            say(f"If {' and '.join(violation.supposing)}:")
-        indent = "  " if violation.supposing else ""
-        for line in because(violation):
-            say(f"{indent}{line}")
-    for line in other_ways(answer.forbidden):
-        say(line)
-    if answer.serial is not None:
-        say(serial_words(answer.serial.orders, answer.serial.unexplained))
-
-
-def _print_proof(answer: Separation, proof: Proof) -> None:
-    for step in proof.steps:
-        outcome = "" if step.outcome == "holds" else f"{step.outcome}: "
-        say(f"  {step.lemma}: {outcome}{step.words} ({step.seconds:.1f} s)")
-        for line in step.counterexample:
-            say(f"    {line}")
-    claim = f"{answer.a} admits nothing that {answer.b} forbids"
-    if proof.holds:
-        say(f"Proved: {claim}, with {answer.bound}.")
-        return
-    last = proof.steps[-1]
-    how = "fails" if last.outcome == "fails" else "is unknown"
-    say(f"Not proved: that {claim}; lemma {last.lemma} {how}.")
-
-
-def _effort(answer: Separation) -> str:
-    return f"{answer.effort} in {answer.seconds:.1f} s"
-
-
-def _print_history(test: HistoryTest) -> None:
-    for transaction in test.history.transactions:
-        say(f"{transaction.name}  {transaction}")
-    for session in test.history.sessions:
-        if len(session) > 1:
-            say(f"one session: {' '.join(f'T{number}' for number in session)}")
-    for first, second in test.history.order:
-        say(f"observed: {first} < {second}")
+    runs = carried.documents[0]["runs"] if carried.documents else []
+    return {"runs": runs, **carried.aside}

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.finds import distinct, of_portrait
 from isolitmus.checker.portrait import portray
-from isolitmus.checker.telling.draw import denotations, frame_lines, timeline
+from isolitmus.checker.running.denoting import denote
+from isolitmus.checker.telling.draw import denotations, timeline
+from isolitmus.checker.telling.graphs import graph
 from isolitmus.checker.telling.portrait_words import portrait_lines
-from isolitmus.checker.telling.sight import look
-from isolitmus.cli.carrying import carry_found, refuse
-from isolitmus.cli.output import named, print_json, progress, say
-from isolitmus.conformance.engines import ENGINES
+from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
+from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.output import progress, say, say_text
 from isolitmus.model.errors import IsolitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.records import Records, Tabular
 from isolitmus.specs import catalogue
+from isolitmus.specs.engines import engine_named, engines
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.shelf import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isolitmus.checker.portrait import Portrait
-    from isolitmus.checker.telling.sight import Sight
+    from isolitmus.checker.running.denoting import Denoted
+    from isolitmus.checker.telling.graphs import DependencyGraph
+    from isolitmus.model.budget import Budget
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 
 __all__ = ["show"]
 
+FORMS = Forms(*PICTURES, *TABLES)
+
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Drawn, Tabular):
     name: str
     kind: str
     title: str
@@ -37,33 +50,77 @@ class _Entry:
     text: str
     picture: str = ""
     test: Litmus | HistoryTest | None = None
-    sight: Sight | None = None
+    denoted: Denoted | None = None
     portrait: Portrait | None = None
-    replays: tuple[dict[str, object], ...] | None = None
+    carried: Carried | None = None
+
+    @property
+    def graph(self) -> DependencyGraph:
+        """Of a litmus test; as a spec sees it, with all relations that the spec names."""
+        if self.test is None or self.denoted is None:
+            raise IsolitmusError(
+                f"{self.name} is no litmus test; a picture is of the history of one"
+            )
+        seen = graph(self.test)
+        return (
+            replace(seen, edges=tuple(self.denoted.frame.edges())) if self.denoted.values else seen
+        )
+
+    @property
+    def records(self) -> Records:
+        """A line of the catalogue."""
+        columns = ("name", "kind", "title", "source")
+        return Records(columns, (tuple(getattr(self, column) for column in columns),))
 
     def to_json(self) -> dict[str, object]:
         keys = ("name", "kind", "title", "source", "text")
         document: dict[str, object] = {key: getattr(self, key) for key in keys}
-        if self.sight is not None:
-            document["frame"] = self.sight.frame.to_json()
+        if self.denoted is not None:
+            document["frame"] = self.denoted.frame.to_json()
             document["values"] = [
                 {"statement": v.statement, "name": v.name, "items": [list(i) for i in v.items]}
-                for v in self.sight.values
+                for v in self.denoted.values
             ]
         if self.portrait is not None:
             document["portrait"] = self.portrait.to_json()
-        if self.replays is not None:
-            document["replays"] = list(self.replays)
+        if self.carried is not None:
+            document |= {"replays": self.carried.documents, **self.carried.aside}
         return document
 
 
-def show(names: list[str], spec: str | None, engine: str | None, *, as_json: bool) -> int:
-    """Without a name everything, with a kind (``levels``) all of it, with names each in full.
+def show(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Names, or a kind: levels, …")
+    ] = None,
+    *,
+    spec: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Litmus tests as this spec sees them, with what its statements denote.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]",
+            help="Carry out what a protocol's portrait shows on these engines: model, delta, …",
+        ),
+    ] = None,
+    time: Time = None,
+    memory: Memory = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
+) -> int:
+    """Without a name everything, with a kind (levels) all of it, with names each in full.
 
-    A protocol in full has its portrait; with ``engine`` every history in that is carried out, and the exit
-    status is 1 if a run is not as the model predicts it. A litmus test in full has its frame; with ``spec``,
-    instead of its text, what that spec sees of it.
+    A protocol in full has its portrait; with --engine every history in that is carried out, and the exit
+    status is 1 if a run is not as the model predicts it, 3 if a limit ended a search, that of run if one
+    could not be carried out, else 0. A litmus test in full has its frame; with --spec, instead of its text, what that
+    spec sees of it.
     """
+    form = FORMS.chosen(as_, as_json=as_json)
+    within = budget(time, memory)
     asked = None if spec is None else catalogue.spec(spec)
     carriers = [] if engine is None else named("engine", engine)
     refuse(carriers)
@@ -73,9 +130,11 @@ def show(names: list[str], spec: str | None, engine: str | None, *, as_json: boo
         if name in KINDS:
             entries += [KINDS[name][1](known) for known in KINDS[name][0]()]
         else:
-            entries.append(_portrayed(name, _with_frame(_one(name), asked)))
+            entry = _with_frame(_one(name), asked)
+            whole = carriers or form.word in {None, "json"}
+            entries.append(_portrayed(name, entry, within) if whole else entry)
             full = True
-    if asked is not None and not all(entry.sight for entry in entries):
+    if asked is not None and not all(entry.denoted for entry in entries):
         raise IsolitmusError(
             "--spec shows litmus tests as that spec sees them; name litmus tests only"
         )
@@ -84,25 +143,29 @@ def show(names: list[str], spec: str | None, engine: str | None, *, as_json: boo
             "--engine carries out what portraits of protocols show; name protocols only, and litmus tests"
             " to isolitmus run"
         )
-    failed = 0
+    done: list[Carried] = []
     for k, entry in enumerate(entries if full else ()):
-        if k and not as_json:
+        if k and not form.quiet:
             say()
-        if not as_json:
+        if not form.quiet:
             _print(entry)
         if carriers:
-            entries[k], differing = _carried(entry, carriers, quiet=as_json)
-            failed += differing
-    if as_json:
-        print_json([entry.to_json() for entry in entries])
+            entries[k] = _carried(entry, carriers, done, quiet=form.quiet)
+    if form.quiet:
+        form.show(entries, lambda: [entry.to_json() for entry in entries])
     elif not full:
         _print_list(entries)
-    return 1 if failed else 0
+    if status := ended(done):
+        return status
+    if any(carried.failed for carried in done):
+        return 1
+    return 0 if all(e.portrait is None or e.portrait.whole for e in entries) else 3
 
 
 def _one(name: str) -> _Entry:
+    plain, _, _ = name.partition("@")  # a runtime may follow
     for names, read in KINDS.values():
-        if name in names():
+        if plain in names():
             return read(name)
     if name.endswith(".cat"):
         return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
@@ -113,23 +176,25 @@ def _one(name: str) -> _Entry:
 
 
 def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
-    return entry if entry.test is None else replace(entry, sight=look(entry.test, spec))
+    return entry if entry.test is None else replace(entry, denoted=denote(entry.test, spec))
 
 
-def _portrayed(name: str, entry: _Entry) -> _Entry:
-    """A protocol with its portrait."""
+def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
+    """A protocol with its portrait, if its format has such."""
     if entry.kind != "protocol":
         return entry
+    spec = catalogue.protocol(name)
+    if spec.format is not None and format_named(spec.format).carry_out is not None:
+        return entry
     with progress(f"show {entry.name}") as tell:
-        return replace(entry, portrait=portray(catalogue.protocol(name), tell))
+        return replace(entry, portrait=portray(spec, tell, budget=budget))
 
 
-def _carried(entry: _Entry, carriers: list[str], *, quiet: bool) -> tuple[_Entry, int]:
-    """A protocol with every history of its portrait carried out, and how many runs are not as predicted."""
+def _carried(entry: _Entry, carriers: list[str], done: list[Carried], *, quiet: bool) -> _Entry:
+    """A protocol with every history of its portrait carried out."""
     assert entry.portrait is not None
     tests = list(distinct(of_portrait(entry.portrait)))
-    done = carry_found(tests, carriers, quiet=quiet)
-    return replace(entry, replays=tuple(done.documents)), done.failed
+    return replace(entry, carried=carry_found(tests, carriers, done, quiet=quiet))
 
 
 def _spec(kind: str) -> Callable[[str], _Entry]:
@@ -146,7 +211,11 @@ def _axioms(spec: Spec) -> str:
         "irreflexive": "nothing related to itself by",
         "empty": "nothing related by",
     }
-    return "\n".join(f"{axiom.name}: {words[axiom.test]} {axiom.expr}" for axiom in spec.axioms)
+    lines = [f"{axiom.name}: {words[axiom.test]} {axiom.expr}" for axiom in spec.axioms]
+    lines += [
+        f"{one.name}: nothing is said of what is related by {one.expr}" for one in spec.silences
+    ]
+    return "\n".join(lines)
 
 
 def _litmus(name: str) -> _Entry:
@@ -160,16 +229,23 @@ def _scope(name: str) -> _Entry:
     return _Entry(scope.name, "scope", scope.title, scope.source, scope.text)
 
 
+def _matrix(name: str) -> _Entry:
+    matrix = catalogue.matrix(name)
+    return _Entry(matrix.name, "matrix", matrix.title, matrix.source, matrix.text)
+
+
 def _engine(name: str) -> _Entry:
-    return _Entry(name, "engine", ENGINES[name], "", ENGINES[name])
+    engine = engine_named(name)
+    return _Entry(engine.name, "engine", engine.title, "", engine.title)
 
 
 KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
-    "levels": (catalogue.levels, _spec("level")),
-    "protocols": (catalogue.protocols, _spec("protocol")),
-    "litmus": (catalogue.litmus_tests, _litmus),
+    "levels": (lambda: list(shipped("levels")), _spec("level")),
+    "protocols": (lambda: list(shipped("protocols")), _spec("protocol")),
+    "litmus": (lambda: list(shipped("litmus")), _litmus),
     "scopes": (catalogue.scopes, _scope),
-    "engines": (lambda: sorted(ENGINES), _engine),
+    "matrices": (catalogue.matrices, _matrix),
+    "engines": (lambda: list(engines()), _engine),
 }
 
 
@@ -178,7 +254,9 @@ def _print_list(entries: list[_Entry]) -> None:
     kind = ""
     for entry in entries:
         if entry.kind != kind:
-            say(f"{'' if not kind else chr(10)}{entry.kind}")
+            if kind:
+                say()
+            say(entry.kind)
             kind = entry.kind
         say(f"  {entry.name:<{width}}  {entry.title}")
 
@@ -189,26 +267,26 @@ def _print(entry: _Entry) -> None:
         say(f"Source: {entry.source}")
     if entry.picture:
         say()
-        say(entry.picture)
-    if entry.sight is None or not entry.sight.values:
+        say_text(entry.picture)
+    if entry.denoted is None or not entry.denoted.values:
         say()
-        say(entry.text.rstrip())
-    if entry.sight is not None:
-        _print_frame(entry.sight)
+        say_text(entry.text.rstrip())
+    if entry.denoted is not None:
+        _print_frame(entry.denoted)
     if entry.portrait is not None:
         say()
         for line in portrait_lines(entry.portrait):
             say(line)
 
 
-def _print_frame(sight: Sight) -> None:
-    failed = [f"without {', '.join(sight.failed)}, which failed"] if sight.failed else []
-    supposed = [*failed, *(f"{clause}: one case is shown" for clause in sight.unknown)]
+def _print_frame(denoted: Denoted) -> None:
+    failed = [f"without {', '.join(denoted.failed)}, which failed"] if denoted.failed else []
+    supposed = [*failed, *(f"{clause}: one case is shown" for clause in denoted.unknown)]
     say()
     say(f"Its frame ({'; '.join(supposed)}):" if supposed else "Its frame:")
-    for line in frame_lines(sight.frame):
+    for line in denoted.frame.lines():
         say(f"  {line}".rstrip())
-    if sight.values:
+    if denoted.values:
         say()
-        for line in denotations(sight.values):
+        for line in denotations(denoted.values):
             say(f"  {line}")

@@ -4,46 +4,77 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from isolitmus.checker.counting.tally import count as count_candidates
+import typer
+
 from isolitmus.checker.counting.work import cores as available
 from isolitmus.checker.finds import distinct, of_sweep
-from isolitmus.checker.sweep import planned
-from isolitmus.checker.sweep import sweep as count_all
-from isolitmus.cli.carrying import carry_found, refuse
-from isolitmus.cli.output import named, print_json, progress, say
-from isolitmus.cli.separate import sizes
+from isolitmus.checker.sweeps import candidates_in, sweep_work
+from isolitmus.checker.sweeps import sweep as count_all
+from isolitmus.checker.telling.sweep_words import sweep_lines
+from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
+from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark, sizes
+from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.number import many
 from isolitmus.specs import scope as read_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
-    from isolitmus.checker.sweep import Sweep
+    from isolitmus.checker.sweeps import Sweep
     from isolitmus.model.scope import Scope
 
     Count = Callable[..., Sweep]
 
 __all__ = ["sweep"]
 
+FORMS = Forms(*TABLES)
 
+
+@writes(out=True)
 def sweep(
-    scope: str,
-    transactions: str | None,
-    limit: int,
+    scope: Annotated[str, typer.Argument(metavar="SCOPE", help="A scope's name, or a scope file.")],
     *,
-    cores: int | None,
-    spark: bool,
-    master: str | None,
-    out: Path | None,
-    engine: str | None,
-    as_json: bool,
+    transactions: Annotated[
+        str | None, typer.Option(metavar="N|N..M", help="How many; default: the scope's.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", help="The most candidates to sweep.")
+    ] = 20_000_000,
+    cores: Annotated[
+        int | None, typer.Option(metavar="N", help="How many processes; default: one a core.")
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
+    master: Master = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="With --spark: the folder of a Delta table for the counts; if some are there, go on.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]",
+            help="Carry out the first of what is forbidden on these engines: model, delta, …",
+        ),
+    ] = None,
+    time: Time = None,
+    memory: Memory = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
 ) -> int:
     """Exit status 1 if some protocol admits what a level forbids, or, of the first such histories, some
-    ``engine`` makes not what the model predicts; else 0.
+    engine makes not what the model predicts; 3, whatever was found, if a limit ended the count; that of
+    run, before all of these, if they could not be carried out; else 0.
     """
+    form = FORMS.chosen(as_, as_json=as_json)
+    within = budget(time, memory)
     _refuse(cores, spark, master, out)
     carriers = [] if engine is None else named("engine", engine)
     refuse(carriers)
@@ -51,38 +82,49 @@ def sweep(
     asked = inside.transactions if transactions is None else sizes(transactions)
     cores = cores or available()
     for n in asked:
-        planned(inside, n, limit=limit, cores=cores)
+        sweep_work(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
     with _spark(master, out) if spark else _cores(cores) as count:
         for n in asked:
-            whole = f"{count_candidates(inside, n):,} candidates with {n} transactions"
+            whole = f"{many(candidates_in(inside, n), 'candidate')} with {many(n, 'transaction')}"
             with progress(f"sweep {inside.name}") as tell:
                 done = count(
                     inside,
                     n,
                     limit=limit,
+                    budget=within,
                     progress=lambda k: tell(f"{k:,} of {whole}"),  # noqa: B023
                 )
             swept.append(done)
-            if not as_json:
-                _print(done)
-    documents = [
-        {**done.to_json(), **_carried(done, inside, carriers, quiet=as_json)} for done in swept
-    ]
-    if as_json:
-        print_json(documents[0] if len(documents) == 1 else documents)
+            if not form.quiet:
+                for line in sweep_lines(done):
+                    say(line)
+            if done.ended is not None:
+                break
+    carried: list[Carried] = []
+    replays = [_carried(done, inside, carriers, carried, quiet=form.quiet) for done in swept]
+
+    def document() -> object:
+        documents = [{**done.to_json(), **more} for done, more in zip(swept, replays, strict=True)]
+        return documents[0] if len(documents) == 1 else documents
+
+    form.show(swept, document)
+    if status := ended(carried):
+        return status
+    if any(done.ended is not None for done in swept):
+        return 3
     return int(any(any(c.forbidden.values()) for s in swept for c in s.protocols.values()))
 
 
-def _carried(done: Sweep, inside: Scope, carriers: list[str], *, quiet: bool) -> dict[str, object]:
+def _carried(
+    swept: Sweep, inside: Scope, carriers: list[str], done: list[Carried], *, quiet: bool
+) -> dict[str, object]:
     """The first histories that a sweep found carried out, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
-    tests = list(distinct(of_sweep(done, inside)))
-    if not tests:
-        return {"replays": []}
-    carried = carry_found(tests, carriers, quiet=quiet)
-    return {"replays": carried.documents}
+    tests = list(distinct(of_sweep(swept, inside)))
+    carried = carry_found(tests, carriers, done, quiet=quiet) if tests else Carried()
+    return {"replays": carried.documents, **carried.aside}
 
 
 def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None) -> None:
@@ -90,8 +132,7 @@ def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None
         raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
     if spark and cores is not None:
         raise IsolitmusError("--cores is for a sweep without Spark; --master says how many it has")
-    if not spark and (master is not None or out is not None):
-        raise IsolitmusError(f"--{'master' if master is not None else 'out'} needs --spark")
+    needs_spark(spark, master, out)
 
 
 @contextmanager
@@ -106,31 +147,3 @@ def _spark(master: str | None, out: Path | None) -> Iterator[Count]:
 
     with open_for_sweeps(master or MASTER) as session:
         yield partial(count_on_spark, session=session, out=out)
-
-
-def _print(done: Sweep) -> None:
-    say(
-        f"{done.scope}: {done.candidates:,} candidates with {done.transactions} transactions,"
-        f" in {done.seconds:.1f} s"
-    )
-    for name, counts in done.protocols.items():
-        say(f"  {name} admits {counts.admitted:,}, of which")
-        width = max(map(len, counts.forbidden), default=0)
-        for level, number in counts.forbidden.items():
-            share = _share(number, counts.admitted)
-            say(f"    {number:>9,} are forbidden by {level:<{width if share else 0}}{share}")
-        say(
-            f"    {counts.not_log_order:>9,} end with a table that the order of the log does not give"
-        )
-        say(
-            f"    {counts.unexplained:>9,} have a version that no serial order of the writers gives"
-        )
-    if done.failure is not None:
-        say(
-            f"  {done.failed:,} are not admitted because a statement fails in them, the first:"
-            f" '{done.failure.sql}' with {done.failure.exception} ({done.failure.why})"
-        )
-
-
-def _share(number: int, of: int) -> str:
-    return f"  ({100 * number / of:.2f} %)" if number else ""

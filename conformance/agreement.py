@@ -1,147 +1,163 @@
-"""Does the engine do what the model says? One litmus test, or many that are drawn at random.
+"""Does an engine do what the model says? One litmus test, or many that are drawn at random.
 
 What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows at every
-version, the serial orders and the levels that follow. Of random tests that differ, the smallest is
-looked for, as a litmus test that anybody can carry out again.
+version; serial orders and levels follow from that. Of random tests that differ, the smallest is looked for,
+as a litmus test that anybody can carry out again.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+import json
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
-from isolitmus.checker.raw_strategies import raw_tests
-from isolitmus.checker.runs import Judged, compare, run
-from isolitmus.checker.strategies import litmus_tests
-from isolitmus.conformance.delta import replay
-from isolitmus.model.condition import UndeterminedError
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.runs import Judged, run
+from isolitmus.conformance.together import together
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.exploration import Batch
-from isolitmus.specs.catalogue import protocol
-from isolitmus.specs.litmus_text import litmus_text
+from isolitmus.model.readable import Readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.conformance.session import Session
+    from isolitmus.model.engine import Carries
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
 
 __all__ = [
-    "AT_ONCE",
-    "TESTS",
     "Explored",
     "Mismatch",
     "differences",
+    "digest",
     "drawn",
+    "drawn_today",
     "explore",
     "mismatches",
     "unlike",
 ]
 
-AT_ONCE = 3
-"""So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
-TESTS: Mapping[str, Callable[[], SearchStrategy[Litmus]]] = {
-    "tables": partial(litmus_tests, least=2, most=4, sessions=True),
-    "raw": raw_tests,
-}
-"""Random tests by kind (``model.exploration.KINDS``), as Hypothesis draws them."""
+Case = tuple["Litmus", "Spec"]
+"""A litmus test under a protocol."""
 
 
-def differences(test: Litmus, under: str, session: Session) -> tuple[str, ...]:
+def differences(test: Litmus, under: Spec, carry: Carries) -> tuple[str, ...]:
     """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
 
-    Raises what ``replay`` raises, and UndeterminedError for a test of which the model says nothing.
+    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing.
     """
-    predicted = run(test, protocol(under))
-    return unlike(predicted, Judged(test, replay(test, under, session)))
+    predicted = run(test, under)
+    return unlike(predicted, Judged(test, carry(test, under)))
 
 
 def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
-    """Where two runs of one test differ, in what is seen and in what follows."""
-    found = list(compare(predicted.run, observed.run))
-    if not found and predicted.serial != observed.serial:
-        found.append(f"serial orders predicted {predicted.serial}, observed {observed.serial}")
-    if not found and predicted.levels != observed.levels:
-        found.append(f"levels predicted {predicted.levels}, observed {observed.levels}")
-    return tuple(found)
+    """Where two runs of one test differ; ``checker.running.serial.Disagreement`` if the two executors do
+    over its serial orders. Those and the levels follow from what is compared.
+    """
+    found = compare(predicted.run, observed.run)
+    if not found:
+        observed.serial  # noqa: B018 - by the model's executor and by DuckDB
+    return found
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Readable):
     """A litmus test, a protocol, and where the engine differs from the model."""
 
     test: Litmus
     protocol: str
     differences: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        lines = [litmus_text(self.test), f"under {self.protocol}:", *self.differences]
+        lines = [str(self.test), f"under {self.protocol}:", *self.differences]
         return "\n".join(lines)
 
 
-def mismatches(cases: Iterable[tuple[Litmus, str]], session: Session) -> Iterator[Mismatch]:
-    """Of some cases, each a litmus test under a protocol, those in which the engine differs from the model;
-    AT_ONCE replays at a time. Raises what ``differences`` raises.
+def mismatches(cases: Iterable[Case], carry: Carries, at_once: int = 1) -> Iterator[Mismatch]:
+    """Of some cases those in which the engine differs from the model; so many are carried out at a time.
+    Raises what ``differences`` raises.
     """
     asked = list(cases)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        waiting = [pool.submit(differences, test, under, session) for test, under in asked]
-        try:
-            for (test, under), answer in zip(asked, waiting, strict=True):
-                found = answer.result()
-                if found:
-                    yield Mismatch(test, under, found)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with closing(together(lambda case: differences(*case, carry), asked, at_once)) as answers:
+        for (test, under), found in zip(asked, answers, strict=True):
+            if found:
+                yield Mismatch(test, under.name, found)
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
-    """How many random runs were made, from which seed; of how many tests the model said nothing; and the
-    smallest mismatch that was found, None if all agree.
-    """
+class Explored(Readable):
+    """What came of random tests."""
 
     seed: int
+    """That they were drawn by."""
     runs: int
+    """So many were carried out."""
     unsaid: int
+    """Of so many more the model says nothing."""
     mismatch: Mismatch | None
+    """The smallest that was found; None if all agree."""
+    drawn: str = ""
+    """The digest of the tests and their protocols."""
+
+    def __repr__(self) -> str:
+        agreed = "all agree" if self.mismatch is None else f"not so:\n{self.mismatch}"
+        return f"{self.runs} runs from seed {self.seed}, {self.unsaid} unsaid, {agreed}"
 
     def batch(self, kind: str) -> Batch:
         """The runs as tests of a kind, all of which agreed."""
-        return Batch(kind, self.seed, self.runs + self.unsaid, self.unsaid)
+        return Batch(kind, self.seed, self.runs + self.unsaid, self.unsaid, self.drawn)
 
 
 def drawn(
-    tests: SearchStrategy[Litmus], count: int, seed: int, protocols: tuple[str, ...]
-) -> list[tuple[Litmus, str]]:
+    tests: SearchStrategy[Litmus], count: int, seed: int, protocols: Sequence[Spec]
+) -> list[Case]:
     """So many litmus tests, each under one of the protocols; one seed draws the same ones again."""
-    found: list[tuple[Litmus, str]] = []
+    found: list[Case] = []
 
     @_drawing(tests, count, seed, protocols, Phase.generate)
-    def draw(pair: tuple[Litmus, str]) -> None:
+    def draw(pair: Case) -> None:
         found.append(pair)
 
     draw()
     return found
 
 
+def digest(pairs: Iterable[Case]) -> str:
+    """A digest of litmus tests and the names of their protocols, as they are carried out."""
+    texts = [(str(test), under.name) for test, under in pairs]
+    return sha256(json.dumps(texts).encode()).hexdigest()[:16]
+
+
+def drawn_today(batch: Batch, tests: SearchStrategy[Litmus], protocols: Sequence[Spec]) -> Batch:
+    """A batch with the digest of the tests that its seed draws today."""
+    return replace(batch, drawn=digest(drawn(tests, batch.count, batch.seed, protocols)))
+
+
 def _drawing(
     tests: SearchStrategy[Litmus],
     count: int,
     seed: int,
-    protocols: tuple[str, ...],
+    protocols: Sequence[Spec],
     *phases: Phase,
-) -> Callable[[Callable[[tuple[Litmus, str]], None]], Callable[[], None]]:
-    """Hypothesis' decorators for a function of a litmus test and a protocol."""
-    given_pairs = given(st.tuples(tests, st.sampled_from(protocols)))
+) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Hypothesis' decorators for a function of a litmus test and a protocol. What is drawn depends on the names of
+    the protocols, not on their texts.
+    """
+    of = {spec.name: spec for spec in protocols}
+    given_pairs = given(st.tuples(tests, st.sampled_from(tuple(of))))
     options = settings(
         max_examples=count,
         database=None,
@@ -149,50 +165,70 @@ def _drawing(
         suppress_health_check=list(HealthCheck),
         phases=phases,
     )
-    return lambda function: seeded(seed)(options(given_pairs(function)))
+
+    def decorated(function: Callable[[Case], None]) -> Callable[[], None]:
+        def named(pair: tuple[Litmus, str]) -> None:
+            function((pair[0], of[pair[1]]))
+
+        return _aside()(seeded(seed)(options(given_pairs(named))))
+
+    return decorated
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """What Hypothesis keeps for its next time is in a folder that goes away, not in the user's current one."""
+    with TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
+        set_hypothesis_home_dir(name)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 def explore(
     tests: SearchStrategy[Litmus],
     count: int,
     seed: int,
-    session: Session,
+    carry: Carries,
     *,
-    protocols: tuple[str, ...],
+    protocols: Sequence[Spec],
+    at_once: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Explored:
-    """Draw so many litmus tests, each under one of the protocols, and replay them all, AT_ONCE at a time;
+    """Draw so many litmus tests, each under one of the protocols, and carry them all out, so many at a time;
     if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
     """
     pairs = drawn(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | None] = {}
 
-    def asked(test: Litmus, under: str) -> tuple[str, ...] | None:
+    def asked(test: Litmus, under: Spec) -> tuple[str, ...] | None:
         """The differences; None if the model says nothing."""
-        key = litmus_text(test), under
+        key = str(test), under.name
         if key not in known:
             try:
-                known[key] = differences(test, under, session)
+                known[key] = differences(test, under, carry)
             except UndeterminedError:
                 known[key] = None
         return known[key]
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = []
-        for k, answer in enumerate(pool.map(lambda pair: asked(*pair), pairs), 1):
+    answers = []
+    with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:
+        for k, answer in enumerate(coming, 1):
             answers.append(answer)
             if progress is not None:
                 progress(k)
     unsaid = answers.count(None)
     if not any(answers):
-        return Explored(seed, len(pairs) - unsaid, unsaid, None)
+        return Explored(seed, len(pairs) - unsaid, unsaid, None, digest(pairs))
     found: list[Mismatch] = []
 
     @_drawing(tests, count, seed, protocols, Phase.generate, Phase.shrink)
-    def shrink(pair: tuple[Litmus, str]) -> None:
-        unlike = asked(*pair)
+    def shrink(pair: Case) -> None:
+        test, under = pair
+        unlike = asked(test, under)
         if unlike:
-            found.append(Mismatch(*pair, unlike))
+            found.append(Mismatch(test, under.name, unlike))
             raise AssertionError(unlike)
 
     with suppress(AssertionError):

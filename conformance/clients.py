@@ -10,14 +10,15 @@ from isolitmus.model.client import CacheTable
 from isolitmus.model.raw import Raw
 from isolitmus.model.statement import Read
 from isolitmus.model.values import sort_rows
-from isolitmus.specs.binding import bind, bound, scalar
+from isolitmus.specs.binding import bind, scalar
+from isolitmus.specs.parameters import bound
 from isolitmus.specs.placeholders import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from isolitmus.conformance.tables import Tables
-    from isolitmus.model.client import Write
+    from isolitmus.conformance.tables import EngineTables
+    from isolitmus.model.client import DataFrameWrite
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Rows, Value
@@ -31,7 +32,7 @@ WRITE = "spark.databricks.delta.write"
 class Clients:
     """Opens a SparkSession for each transaction, or for those that share one."""
 
-    def __init__(self, litmus: Litmus, tables: Tables, inits: Sequence[int]) -> None:
+    def __init__(self, litmus: Litmus, tables: EngineTables, inits: Sequence[int]) -> None:
         self._litmus = litmus
         self._tables = tables
         self._inits = inits
@@ -93,8 +94,8 @@ class Clients:
             options = {k: bound(value, values) for k, value in client.write.options.items()}
             write = replace(client.write, query=query, options=options)
             return _write(write, client.app, spark, self._tables)
-        told = bind(statement, values, self._litmus.tables)
-        return body(replace(told, sql=self._placed(told.sql)), spark)
+        bound_statement = bind(statement, values)
+        return body(replace(bound_statement, sql=self._placed(bound_statement.sql)), spark)
 
     def _placed(self, sql: str) -> str:
         return placed(sql, self._inits, self._tables.alias)
@@ -126,7 +127,7 @@ def body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
 
 
 def _write(
-    write: Write, app: tuple[str, int] | None, spark: Any, tables: Tables
+    write: DataFrameWrite, app: tuple[str, int] | None, spark: Any, tables: EngineTables
 ) -> Callable[[], Rows | None]:
     """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them;
     those that it adds have their own names. Or a micro-batch, of this query and number.

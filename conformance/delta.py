@@ -9,6 +9,7 @@ would. Whatever a commit says of itself is read from the log.
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,31 +18,37 @@ from typing import TYPE_CHECKING
 from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.ended import committed, failed
 from isolitmus.conformance.failure import understand
-from isolitmus.conformance.log import latest
 from isolitmus.conformance.parking import Parking
-from isolitmus.conformance.session import Kept
-from isolitmus.conformance.tables import placed, table_level
+from isolitmus.conformance.session import Kept, open_session
+from isolitmus.conformance.tables import PROTOCOLS, tables_placed
 from isolitmus.conformance.threads import interruptible
 from isolitmus.conformance.versions import Chronicle, rows_by_version
-from isolitmus.model.errors import EngineUnavailable, LitmusError
+from isolitmus.conformance.watching import read_by
+from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.errors import EngineFailed, EngineUnavailable, LitmusError, brief
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
+from isolitmus.specs.delta_log import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.conformance.parking import Phase, Transaction
+    from isolitmus.conformance.parking import HeldTransaction
     from isolitmus.conformance.session import Session
-    from isolitmus.conformance.tables import Tables
+    from isolitmus.conformance.tables import EngineTables
     from isolitmus.conformance.threads import Interruption
+    from isolitmus.conformance.watching import Phase
+    from isolitmus.model.engine import Joins
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Action, Step
     from isolitmus.model.values import Rows
 
-__all__ = ["ENGINE", "replay"]
+__all__ = ["DELTA", "ENGINE", "carries", "replay"]
 
 ENGINE = "delta"
 """This engine's name on the command line and in results."""
+AT_ONCE = 3
+"""So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
 
 
 def replay(
@@ -57,32 +64,86 @@ def replay(
     ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
     loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end, each to a
     folder of its table's name. Raises UnknownName for a protocol that Delta does not have, LitmusError
-    if an init statement fails, TimeLimit, and EngineUnavailable if the JVM dies; a transaction that
-    fails is an outcome. Leaves no table, no thread and no parked statement behind, whatever happens.
+    if an init statement fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails
+    at what is no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
+    behind, whatever happens.
     """
-    level = table_level(protocol)
+    DELTA.refuse_unable(protocol)
+    level = PROTOCOLS[protocol]
 
     def carry_out(interruption: Interruption) -> Run:
-        from py4j.protocol import Py4JNetworkError
+        from py4j.protocol import Py4JError, Py4JNetworkError
+        from pyspark.errors import PySparkException
 
         try:
             with (
-                placed(litmus, session) as tables,
+                tables_placed(litmus, session) as tables,
                 Parking(session, interruption, seconds) as parking,
             ):
                 inits = _filled(litmus, tables, level, parking, session)
-                run = _Replay(litmus, tables, parking, session, inits).run(protocol)
+                chronicle = Chronicle(tables.paths)
+                with _others(litmus, tables, chronicle) as others:
+                    replaying = _SparkReplay(
+                        litmus, tables, parking, session, inits, chronicle=chronicle, others=others
+                    )
+                    run = replaying.run(protocol)
                 if logs is not None:
                     tables.keep_logs(logs)
                 return run
         except (Py4JNetworkError, ConnectionError) as error:
             raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
+        except (Py4JError, PySparkException) as error:
+            failure = understand(error, session.jvm)
+            raise EngineFailed(
+                f"{litmus.name}: Delta fails besides its transactions, with"
+                f" {failure.error_class or failure.exception}: {brief(str(error), 120)}"
+            ) from error
 
     return interruptible(carry_out)
 
 
+@contextmanager
+def _opened() -> Iterator[Carries]:
+    with open_session() as session:
+        yield carries(session)
+
+
+def carries(session: Session) -> Carries:
+    """The engine in a session that is open."""
+    return Carries(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
+
+
+DELTA = Engine(
+    ENGINE,
+    "PySpark with Delta Lake: real writes, parked before their commits",
+    _opened,
+    product="PySpark with Delta",
+    format="delta",
+    protocols=tuple(PROTOCOLS),
+    at_once=AT_ONCE,
+    hosts=True,
+)
+
+
+@contextmanager
+def _others(
+    litmus: Litmus, tables: EngineTables, chronicle: Chronicle
+) -> Iterator[Mapping[str, Joins]]:
+    """Who carries out the transactions of other writers, by the names of these."""
+    from isolitmus.conformance.engines import joined
+
+    under = {name: c.protocol for name, c in litmus.clients.items() if c.protocol is not None}
+    with ExitStack() as stack:
+        of: dict[str, Joins] = {}
+        for protocol in dict.fromkeys(under.values()):
+            join = joined(protocol).join
+            assert join is not None
+            of[protocol] = stack.enter_context(join(litmus, protocol, tables.paths, chronicle))
+        yield {name: of[protocol] for name, protocol in under.items()}
+
+
 def _filled(
-    litmus: Litmus, tables: Tables, level: str, parking: Parking, session: Session
+    litmus: Litmus, tables: EngineTables, level: str, parking: Parking, session: Session
 ) -> tuple[int, ...]:
     """Make the tables and run the init statements, or copy what they have left before; the version of its
     table after each, by Delta's own number.
@@ -101,7 +162,7 @@ def _filled(
 
 
 def _initialise(
-    litmus: Litmus, tables: Tables, parking: Parking, session: Session
+    litmus: Litmus, tables: EngineTables, parking: Parking, session: Session
 ) -> tuple[int, ...]:
     versions = []
     for statement in litmus.init:
@@ -127,32 +188,36 @@ STOPS: dict[Action, Phase] = {
 
 
 @dataclass(slots=True)
-class _Started:
+class _StartedThread:
     """A transaction under way: its thread, the version when its snapshot was taken, its commits so
     far; ``held`` while its snapshot is not taken.
     """
 
-    thread: Transaction[Rows | None] | Transaction[None]
+    thread: HeldTransaction[Rows | None] | HeldTransaction[None]
     version: int
     held: bool = False
     commits: tuple[int, ...] = ()
 
 
-class _Replay:
+class _SparkReplay:
     def __init__(
         self,
         litmus: Litmus,
-        tables: Tables,
+        tables: EngineTables,
         parking: Parking,
         session: Session,
         inits: Sequence[int],
+        *,
+        chronicle: Chronicle,
+        others: Mapping[str, Joins],
     ) -> None:
         self._litmus = litmus
         self._tables = tables
         self._parking = parking
         self._session = session
-        self._chronicle = Chronicle(tables.paths)
-        self._started: dict[str, _Started] = {}
+        self._chronicle = chronicle
+        self._others = others
+        self._started: dict[str, _StartedThread] = {}
         self._clients = Clients(litmus, tables, inits)
 
     def run(self, protocol: str) -> Run:
@@ -175,6 +240,9 @@ class _Replay:
 
     def _take(self, step: Step) -> None:
         name = step.transaction
+        if name in self._others:
+            self._others[name].take(step)
+            return
         self._ask(name)
         if not step.begins:
             return
@@ -185,7 +253,7 @@ class _Replay:
                 stop = None
             version = self._chronicle.version
             thread = self._parking.start(self._said(name), self._clients.statement(name), stop)
-            self._started[name] = started = _Started(thread, version, held=stop == "init")
+            self._started[name] = started = _StartedThread(thread, version, held=stop == "init")
         else:
             if started.held and step.reads:
                 started.version, started.held = self._chronicle.version, False
@@ -204,22 +272,26 @@ class _Replay:
             said = f"what comes before {self._said(name)}"
             asking = self._parking.start(said, self._clients.asking(name))
             if asking.error is not None:
-                self._started[name] = _Started(asking, self._chronicle.version, held=True)
+                self._started[name] = _StartedThread(asking, self._chronicle.version, held=True)
 
     def _said(self, name: str) -> str:
         return f"{name}, {self._litmus.transactions[name].sql!r},"
 
     def _observed(self, name: str) -> TransactionRun:
-        started = self._started[name]
+        if name in self._others:
+            return self._others[name].observed(name)
+        started, statement = self._started[name], self._litmus.transactions[name]
+        table, own = target(statement), read_by(started.thread.attempts)
+        read = started.version
+        if table is not None:
+            read = self._chronicle.version_of(table, own, read)
         error = started.thread.error
         if error is not None:
-            return failed(error, self._session.jvm, started.version, started.commits)
-        if isinstance(self._litmus.transactions[name], Read):
-            return TransactionRun(
-                "committed", read_version=started.version, rows=started.thread.result()
-            )
+            return failed(error, self._session.jvm, read, started.commits)
+        if isinstance(statement, Read):
+            return TransactionRun("committed", read_version=read, rows=started.thread.result())
         if not started.commits:
-            return TransactionRun("no-op", read_version=started.version)
+            return TransactionRun("no-op", read_version=read)
         last = self._chronicle.commit(started.commits[-1])
         read = self._chronicle.read_version(started.commits[0], started.version)
         return committed(last, read, started.commits)

@@ -8,7 +8,7 @@ from isolitmus.conformance.failure import understand
 from isolitmus.model.run import TransactionRun
 
 if TYPE_CHECKING:
-    from isolitmus.conformance.log import Commit
+    from isolitmus.model.delta_log import LogCommit
 
 __all__ = ["committed", "failed"]
 
@@ -28,7 +28,9 @@ def failed(
     )
 
 
-def committed(last: Commit, read_version: int | None, commits: tuple[int, ...]) -> TransactionRun:
+def committed(
+    last: LogCommit, read_version: int | None, commits: tuple[int, ...]
+) -> TransactionRun:
     """A transaction that made these versions, and what the last of its commits says of itself."""
     return TransactionRun(
         "committed",
@@ -36,6 +38,6 @@ def committed(last: Commit, read_version: int | None, commits: tuple[int, ...]) 
         version=commits[-1],
         commits=commits,
         blind=last.blind,
-        isolation_level=last.isolation_level,
+        isolation_level=last.level,
         operation=last.operation,
     )

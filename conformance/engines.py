@@ -1,57 +1,48 @@
-"""Engines by name: things that carry a litmus test out under a protocol and say what happened."""
+"""Litmus tests carried out on an engine by its name; what an engine does not carry out is refused."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.errors import (
+    EngineUnavailable,
+    IsolitmusError,
+    Refused,
+    TimeLimit,
+)
+from isolitmus.specs.engines import engine_named, engines
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
+    from isolitmus.model.engine import Carries, Engine
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["ENGINES", "UNSAID", "implements", "native", "open_engine", "refuse_unable"]
+__all__ = [
+    "carried_out",
+    "implements",
+    "joined",
+    "open_engine",
+    "refuse_format",
+    "refuse_unable",
+]
 
-ENGINES = {
-    "model": "isolitmus's own executor: any protocol file, no JVM",
-    "delta": "PySpark with Delta Lake: real writes, parked before their commits",
-    "deltalake": "delta-rs by its Python package, the newest release known here: handles at one version",
-    "deltalake-1.6.3": "delta-rs, an older release",
-}
-
-UNSAID = {
-    "model": (),
-    "delta": (),
-    "deltalake": ("blind", "error_class", "isolation_level", "operation"),
-    "deltalake-1.6.3": ("blind", "error_class", "isolation_level", "operation"),
-}
-"""What each engine does not log, or not as Delta does, so that nobody can compare it."""
+STARTS = 3
+"""So often an engine is started, if it ends while it carries tests out."""
 
 
 def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
     """UnknownName for an engine that is none, or a protocol that it does not implement: before a
     start that takes seconds.
-
-    >>> refuse_unable("dleta")
-    Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: no engine 'dleta'; did you mean 'delta'?
     """
-    if name not in ENGINES:
-        raise UnknownName(f"no engine '{name}'{near(name, ENGINES)}")
-    if name == "delta":
-        from isolitmus.conformance.tables import table_level
-
-        for protocol in protocols:
-            table_level(protocol)
-    if name.startswith("deltalake"):
-        from isolitmus.conformance import deltalake
-
-        for protocol in protocols:
-            deltalake.table_level(deltalake.release_of(name), protocol)
+    engine = engine_named(name)
+    for protocol in protocols:
+        engine.refuse_unable(protocol)
 
 
 def implements(name: str, protocol: str) -> bool:
@@ -62,46 +53,126 @@ def implements(name: str, protocol: str) -> bool:
     >>> implements("delta", "delta-write-serializable-repaired")
     False
     """
-    try:
-        refuse_unable(name, [protocol])
-    except UnknownName:
-        return False
-    return True
+    return engine_named(name).implements(protocol)
 
 
-def native(name: str) -> list[str]:
-    """The protocols that only this engine has, sorted: it is asked for them where nobody says which.
-
-    >>> native("deltalake-1.6.3"), native("delta")
-    (['delta-rs-1.6.3-serializable'], [])
+def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
+    """Why an engine does not carry a litmus test out, before it is started: the test is of another format, or
+    a transaction of another writer, which the engine does not have beside its own, or which is not installed.
     """
-    if not name.startswith("deltalake"):
-        return []
-    from isolitmus.conformance.deltalake import PROTOCOLS, release_of
+    if not _of_format(engine, litmus.format):
+        return _other_format(engine, litmus.name, litmus.format)
+    for name, client in litmus.clients.items():
+        if client.protocol is None or engine.protocols is None:
+            continue
+        try:
+            if not engine.hosts:
+                raise Refused(
+                    f"{litmus.name}: {name} is of another writer, under {client.protocol}, and"
+                    f" {engine.product or engine.name} has its own transactions only; engines that have"
+                    f" others, too: {', '.join(n for n in engines() if engine_named(n).hosts)}"
+                )
+            joining = joined(client.protocol)
+            if joining.ready is not None:
+                joining.ready()
+        except IsolitmusError as error:
+            return error
+    return None
 
-    return sorted(PROTOCOLS[release_of(name)])
+
+def joined(protocol: str) -> Engine:
+    """The engine that carries out single transactions under a protocol; Refused if none does."""
+    for name in engines():
+        engine = engine_named(name)
+        if engine.join is not None and engine.implements(protocol):
+            return engine
+    raise Refused(
+        f"no engine carries out single transactions under {protocol} beside those of another"
+    )
+
+
+def refuse_format(engine: Engine, name: str, form: str) -> None:
+    """Refused, with the engines that do, for what is of a format that an engine does not carry out."""
+    if not _of_format(engine, form):
+        raise _other_format(engine, name, form)
+
+
+def _other_format(engine: Engine, name: str, form: str) -> Refused:
+    able = [each for each in engines() if _of_format(engine_named(each), form)]
+    return Refused(
+        f"{name} is of format {form}, which {engine.product or engine.name} does not carry out; engines of"
+        f" that format: {', '.join(able)}"
+    )
+
+
+def _of_format(engine: Engine, name: str) -> bool:
+    """Whether an engine carries out what is of a format."""
+    return engine.format is None or format_named(engine.format).log == format_named(name).log
 
 
 @contextmanager
-def open_engine(name: str) -> Iterator[Callable[[Litmus, Spec], Run]]:
-    """The engine as a function from a litmus test and a protocol to a run, while the block lasts.
+def open_engine(name: str) -> Iterator[Carries]:
+    """The engine, started: a function from a litmus test and a protocol to a run, while the block lasts.
 
-    UnknownName for a name that is none; EngineUnavailable if it cannot be started.
+    UnknownName for a name that is none; EngineUnavailable if it cannot be started. The function refuses a test of
+    another format.
     """
-    refuse_unable(name)
-    match name:
-        case "model":
-            from isolitmus.checker.running.execute import execute, observe
+    engine = engine_named(name)
+    with engine.open() as carry:
 
-            yield lambda litmus, spec: observe(litmus, execute(litmus, spec), spec.name)
-        case "delta":
-            from isolitmus.conformance.delta import replay
-            from isolitmus.conformance.session import open_session
+        def carried(litmus: Litmus, spec: Spec) -> Run:
+            refused = _refusal(engine, litmus)
+            if refused is not None:
+                raise refused
+            return carry(litmus, spec)
 
-            with open_session() as session:
-                yield lambda litmus, spec: replay(litmus, spec.name, session)
-        case _:
-            from isolitmus.conformance import deltalake
+        yield replace(carry, carry=carried)
 
-            with deltalake.talking(deltalake.release_of(name)) as worker:
-                yield lambda litmus, spec: deltalake.replay(litmus, spec.name, worker)
+
+def carried_out(
+    name: str, cases: Sequence[tuple[Litmus, Spec]], at_once: int | None = None
+) -> Generator[Run | IsolitmusError, None, None]:
+    """What becomes of each case, a litmus test under a protocol, on an engine, in their order and as soon as it
+    is there: the run, or why there is none. An engine that can carries out so many at a time (None: as many as
+    its record says).
+
+    An engine that ends is started again for what is left, STARTS times in all; one that has no case of its
+    format is not started.
+    """
+    engine = engine_named(name)
+    refused = [_refusal(engine, litmus) for litmus, _ in cases]
+    left = [case for case, error in zip(cases, refused, strict=True) if error is None]
+    with closing(_answers(engine, left, at_once)) as answers:
+        for error in refused:
+            yield next(answers) if error is None else error
+
+
+def _answers(
+    engine: Engine, left: list[tuple[Litmus, Spec]], at_once: int | None
+) -> Generator[Run | IsolitmusError, None, None]:
+    from isolitmus.conformance.together import together
+
+    def attempt(case: tuple[Litmus, Spec]) -> Run | IsolitmusError:
+        try:
+            return carry(*case)
+        except IsolitmusError as error:
+            return error
+
+    for start in range(1, STARTS + 1):
+        ended: EngineUnavailable | TimeLimit | None = None
+        try:
+            with (
+                open_engine(engine.name) as carry,
+                closing(together(attempt, left, engine.most(at_once))) as answers,
+            ):
+                for answer in answers:
+                    del left[0]
+                    yield answer
+                    if isinstance(answer, EngineUnavailable):
+                        ended = answer
+                        break
+        except (EngineUnavailable, TimeLimit) as error:
+            ended, start = error, STARTS  # noqa: PLW2901 - what does not start once does not start
+        if ended is None or start == STARTS:
+            yield from [ended for _ in left if ended is not None]
+            return

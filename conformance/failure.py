@@ -70,8 +70,13 @@ def understand(error: BaseException, jvm: Any) -> Failure:
 
     A conflict counts wherever it stands among the causes. Of other failures the innermost that has
     an error class is taken, else the outermost: whether Spark wraps an overflow in TASK_WRITE_FAILED
-    depends on where it happened to compute the value.
+    depends on where it happened to compute the value. Raises the error itself where the JVM is heard no
+    more: that is no outcome of a statement.
     """
+    from py4j.protocol import Py4JNetworkError
+
+    if isinstance(error, (Py4JNetworkError, ConnectionError)):
+        raise error
     java = getattr(error, "java_exception", None)
     if java is None:
         return Failure(type(error).__name__, None, conflict=False)

@@ -27,6 +27,11 @@ class Java:
     home: Path | None
     version: int
 
+    @property
+    def command(self) -> str:
+        """What starts it."""
+        return "java" if self.home is None else str(self.home / "bin" / "java")
+
     def environment(self) -> dict[str, str]:
         """The process environment in which Spark's scripts start this Java and no other."""
         chosen = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}

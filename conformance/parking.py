@@ -1,95 +1,77 @@
 """A statement that stops at a phase of its transaction, until it is told to go on.
 
-Delta lets an observer hold a transaction at the start of each phase
-(fuzzer/PhaseLockingTransactionExecutionObserver.scala, in the released jar). Held here are
-INIT (the statement is analysed, its snapshot not taken), PREPARE (it has read and written its data
-files) and COMMIT (it knows its level and whether it is blind, and has tried no version yet): at none
-of them does it hold a lock. What follows from Delta's rules:
-
-* A barrier must be opened exactly once, and all of them on every way out: an aborting transaction
-  waits for COMMIT, BACKFILL and POST_COMMIT as well.
-* A statement with nothing to record never reaches COMMIT, and one that brings its own snapshot
-  (OPTIMIZE) never reaches INIT: it is parked *or* it has ended.
-* An observer serves one transaction. OPTIMIZE starts a second one on the same thread after a
-  conflict, to see whether it may retry (OptimizeTableCommand.scala, commitAndRetry); with the same
-  observer that would fail with IllegalStateTransitionException in place of the conflict. So the
-  observer that does nothing is chained behind ours, and a second transaction runs freely, unless it is
-  to be held, too: then it gets an observer of its own, chained behind the first.
-* Between the two, a chained observer waits for the exit of POST_COMMIT, which nobody else opens.
-
-A post-commit hook with a transaction of its own (auto-compaction) runs before the chain advances,
-fails on our observer and is swallowed by Delta: a parked statement does not auto-compact.
+``conformance.watching`` says how Delta's transactions are held. A statement that has nothing to record never comes
+to its commit, and what writes other tables only never to one of the table that is asked for: it is parked *or* it
+has ended. What it has in other threads belongs to it: none of its transactions goes beyond the phase while it is
+parked, and it has not ended while one of them waits or commits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from uuid import uuid4
 
 from isolitmus.conformance.threads import Worker
+from isolitmus.conformance.watching import Watch
 from isolitmus.model.errors import TimeLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
     from types import TracebackType
 
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.threads import Interruption
+    from isolitmus.conformance.watching import Attempt, Gate, Phase
 
-__all__ = ["Parking", "Phase", "Transaction"]
+__all__ = ["HeldTransaction", "Parking"]
 
 T = TypeVar("T")
-Phase = Literal["init", "prepare", "commit"]
-"""Where a statement can be held: at the start of this phase."""
 
 LAST_SECONDS = 15
 """How long an abandoned statement may take to notice that its jobs are cancelled."""
 
 
-class Transaction(Generic[T]):
+class HeldTransaction(Generic[T]):
     """One statement in a thread of its own; made by a Parking, which also sees to its end."""
 
     def __init__(
-        self, name: str, body: Callable[[], T], session: Session, stop: Phase | None
+        self, name: str, body: Callable[[], T], session: Session, group: str, gate: Gate
     ) -> None:
         self.name = name
+        self.gate = gate
         self._session = session
-        self._group = f"isolitmus-{uuid4().hex}"
-        self._brake = None if stop is None else _Brake(name, session)
-        self.go_on(stop)
-        self._worker = Worker(self._group, lambda: self._run(body))
+        self._group = group
+        self._worker = Worker(group, lambda: self._run(body))
+
+    def start(self) -> None:
+        """Start the statement."""
         self._worker.start()
 
     def _run(self, body: Callable[[], T]) -> T:
         context = self._session.spark.sparkContext
         context.setJobGroup(self._group, self.name, interruptOnCancel=True)
-        if self._brake is None:
-            return body()
-        self._brake.install()
+        self.gate.enter()
         try:
             return body()
         finally:
-            self._brake.remove()
+            self.gate.leave()
+
+    @property
+    def held(self) -> bool:
+        """Whether it waits to be let go."""
+        return self.gate.holds
 
     @property
     def ended(self) -> bool:
-        """Whether the statement has returned or failed."""
-        return self._worker.ended
+        """Whether the statement has returned or failed, and nothing of it is under way in another thread."""
+        return self._worker.ended and not self.gate.holds and self.gate.settled
 
-    def reached(self, phase: Phase) -> bool:
-        """Whether the statement has come to this phase (it may have been let through since)."""
-        return self._brake is not None and self._brake.reached(phase)
-
-    def go_on(self, until: Phase | None = None) -> None:
-        """Let a parked statement go on, to its end or until it comes to a phase."""
-        if self._brake is not None:
-            self._brake.release(until)
-
-    def pass_on(self, until: Phase) -> None:
-        """Let a parked statement's transaction go, and hold the next one that it starts at a phase."""
-        if self._brake is not None:
-            self._brake.chain()
-            self._brake.release(until)
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Its transactions, those on the table that is asked for."""
+        return self.gate.attempts
 
     @property
     def error(self) -> BaseException | None:
@@ -102,7 +84,7 @@ class Transaction(Generic[T]):
 
     def abandon(self) -> None:
         """Let everything go and end the thread, whatever the statement is doing."""
-        self.go_on()
+        self.gate.open(None)
         for _ in range(LAST_SECONDS):  # more than once: between two jobs there is none to cancel
             if self.ended:
                 break
@@ -111,19 +93,29 @@ class Transaction(Generic[T]):
 
 
 class Parking:
-    """Starts statements, waits for them within a time limit, and leaves none behind.
+    """Starts statements, waits for them within a time limit, and leaves none behind. Given the path of a table it
+    holds the transactions on that one, and those of other threads, too, that begin while it waits.
 
     A context manager: at the end of the block, however it comes, every statement that has not ended
     is released, its jobs are cancelled and its thread is waited for.
     """
 
-    def __init__(self, session: Session, interruption: Interruption, seconds: float) -> None:
+    def __init__(
+        self,
+        session: Session,
+        interruption: Interruption,
+        seconds: float,
+        table: Path | None = None,
+    ) -> None:
         self._session = session
         self._interruption = interruption
         self._seconds = seconds
-        self._started: list[Transaction[Any]] = []
+        self._table = table
+        self._watch = Watch(session)
+        self._started: list[HeldTransaction[Any]] = []
 
     def __enter__(self) -> Self:
+        self._watch.__enter__()
         return self
 
     def __exit__(
@@ -132,50 +124,69 @@ class Parking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for transaction in self._started:
-            transaction.go_on()
-        for transaction in self._started:
-            transaction.abandon()
+        try:
+            for transaction in self._started:
+                transaction.gate.open(None)
+            for transaction in self._started:
+                transaction.abandon()
+        finally:
+            self._watch.__exit__()
 
-    def start(self, name: str, body: Callable[[], T], stop: Phase | None = None) -> Transaction[T]:
+    def start(
+        self, name: str, body: Callable[[], T], stop: Phase | None = None
+    ) -> HeldTransaction[T]:
         """Start a statement; it returns parked at the phase ``stop``, or ended.
 
         One that is not to stop runs to its end. TimeLimit says of ``name`` what it did not do.
         """
-        transaction = Transaction(name, body, self._session, stop)
+        group = f"isolitmus-{uuid4().hex}"
+        gate = self._watch.gate(group, self._table, stop)
+        transaction = HeldTransaction(name, body, self._session, group, gate)
         self._started.append(transaction)
-        self._until(transaction, stop, "end")
+        with self._step(transaction, stop, "end"):
+            transaction.start()
         return transaction
 
-    def move(self, transaction: Transaction[Any], stop: Phase) -> None:
+    def move(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
         """Let a parked statement go on to a later phase, and wait for it to come there, or end."""
-        transaction.go_on(stop)
-        self._until(transaction, stop, "")
+        with self._step(transaction, stop, ""):
+            transaction.gate.open(stop)
 
-    def next(self, transaction: Transaction[Any], stop: Phase) -> None:
+    def next(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
         """Let a parked statement's transaction go, and wait for the statement to come to a phase of its next
         one, or end.
         """
-        transaction.pass_on(stop)
-        self._until(transaction, stop, "")
+        with self._step(transaction, stop, ""):
+            transaction.gate.open_once(stop)
 
-    def finish(self, transaction: Transaction[Any]) -> None:
+    def finish(self, transaction: HeldTransaction[Any]) -> None:
         """Release a parked statement and wait for its end."""
-        transaction.go_on()
-        self._until(transaction, None, "end after its commit was let through")
+        with self._step(transaction, None, "end after its commit was let through"):
+            transaction.gate.open(None)
 
-    def _until(self, transaction: Transaction[Any], stop: Phase | None, missing: str) -> None:
-        if stop is None:
-            self._wait(transaction, lambda: transaction.ended, missing)
-            return
-        self._wait(
-            transaction,
-            lambda: transaction.reached(stop) or transaction.ended,
-            f"come to {_WHERE[stop]}, nor end",
-        )
+    @contextmanager
+    def _step(
+        self, transaction: HeldTransaction[Any], stop: Phase | None, missing: str
+    ) -> Iterator[None]:
+        """Wait, after the block, for a statement to come to a phase, or end."""
+        if self._table is not None:
+            self._watch.attribute(transaction.gate)
+        try:
+            yield
+            if stop is None:
+                self._wait(transaction, lambda: transaction.ended, missing)
+            else:
+                self._wait(
+                    transaction,
+                    lambda: transaction.held or transaction.ended,
+                    f"come to {_WHERE[stop]}, nor end",
+                )
+        finally:
+            if self._table is not None:
+                self._watch.attribute(None)
 
     def _wait(
-        self, transaction: Transaction[Any], condition: Callable[[], bool], missing: str
+        self, transaction: HeldTransaction[Any], condition: Callable[[], bool], missing: str
     ) -> None:
         if not self._interruption.wait_for(condition, self._seconds):
             raise TimeLimit(f"{transaction.name} did not {missing} within {self._seconds:g} s")
@@ -186,60 +197,3 @@ _WHERE: dict[Phase, str] = {
     "prepare": "the end of its reads",
     "commit": "its commit",
 }
-
-
-class _Brake:
-    """Delta's observer of one transaction after another, each held at the entry of its phases."""
-
-    def __init__(self, name: str, session: Session) -> None:
-        package = "org.apache.spark.sql.delta"
-        self._name = name
-        self._current = session.scala(f"{package}.TransactionExecutionObserver")
-        self._idle = session.scala(f"{package}.NoOpTransactionExecutionObserver")
-        self._session = session
-        self._observer = self._observe()
-
-    def _observe(self) -> Any:
-        """An observer of a transaction, all of its barriers shut."""
-        fuzzer = "org.apache.spark.sql.delta.fuzzer"
-        phases = self._session.java(f"{fuzzer}.OptimisticTransactionPhases").forName(self._name)
-        observer = self._session.java(f"{fuzzer}.PhaseLockingTransactionExecutionObserver")(phases)
-        observer.setNextObserver(self._idle, True)
-        self._phases: dict[Phase, Any] = {
-            "init": phases.initialPhase(),
-            "prepare": phases.preparePhase(),
-            "commit": phases.commitPhase(),
-        }
-        self._shut: list[tuple[Phase | None, Any]] = [
-            *((phase, lock.entryBarrier()) for phase, lock in self._phases.items()),
-            (None, phases.backfillPhase().entryBarrier()),
-            (None, phases.postCommitPhase().entryBarrier()),
-            (None, phases.postCommitPhase().exitBarrier()),
-        ]
-        return observer
-
-    def install(self) -> None:
-        """Observe the transactions of the calling thread."""
-        self._current.setObserver(self._observer)
-
-    def remove(self) -> None:
-        """Observe them no longer."""
-        self._current.setObserver(self._idle)
-
-    def chain(self) -> None:
-        """Let the transaction go; from its end on the next one is observed."""
-        observer, shut = self._observer, self._shut
-        self._observer = self._observe()
-        observer.setNextObserver(self._observer, True)
-        for _, barrier in shut:
-            barrier.unblock()
-
-    def reached(self, phase: Phase) -> bool:
-        return bool(self._phases[phase].hasReached())
-
-    def release(self, until: Phase | None) -> None:
-        """Open every barrier that is still shut and stands before a phase (None: all), each once."""
-        shut = [phase for phase, _ in self._shut]
-        ahead = len(shut) if until is None else shut.index(until) if until in shut else 0
-        for _ in range(ahead):
-            self._shut.pop(0)[1].unblock()

@@ -11,42 +11,43 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.running.execute import execute, observe
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.running.execute import execute, observed_run
+from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.running.serial import MOST_WRITERS, explain_serially
-from isolitmus.checker.runs import compare
-from isolitmus.checker.telling.refusals import refusals
-from isolitmus.checker.telling.words import refusal, serial_words
-from isolitmus.conformance.likeness import MOST_ROWS, Unlike, likeness, shapes
-from isolitmus.conformance.log import read_commits
+from isolitmus.checker.telling.words import refusal_words, serial_words
+from isolitmus.conformance.logged_table import MOST_ROWS, NotModelled, logged_table, shapes
 from isolitmus.conformance.versions import rows_by_file, rows_by_version
+from isolitmus.model.readable import Readable
 from isolitmus.model.run import Run
 from isolitmus.specs import protocol
 from isolitmus.specs.confs import CONFS
-from isolitmus.specs.litmus_file import LitmusReader
-from isolitmus.specs.toml_file import NAME
+from isolitmus.specs.delta_log import commits_since
+from isolitmus.specs.litmus_file import litmus_of
+from isolitmus.specs.toml_file import NAME, Node, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.conformance.likeness import Likeness
-    from isolitmus.conformance.log import Commit
+    from isolitmus.conformance.logged_table import LoggedTable
     from isolitmus.conformance.session import Session
+    from isolitmus.model.delta_log import LogCommit
     from isolitmus.model.execution import Event, Execution
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.values import Rows
 
 __all__ = [
-    "Account",
     "Prediction",
-    "Told",
+    "RaceRecord",
+    "RacedStatement",
     "Window",
+    "as_litmus",
     "called",
-    "foretell",
     "predict",
+    "predict_statement",
     "respelled",
     "settings",
-    "story",
 ]
 
 VERB = re.compile(r"\s*(\w+)")
@@ -65,73 +66,88 @@ RACE = "the race"
 
 
 @dataclass(slots=True)
-class Told:
-    """A statement that a race was given as a text, respelled for the model.
-
-    ``began`` is the table's newest version at its first step; ``unknown`` says why its text does not tell
-    what it does. Once it has ended, ``seen`` is how: by the table's own numbers.
-    """
+class RacedStatement:
+    """A statement that a race was given as a text, respelled for the model."""
 
     name: str
+    """What the race calls it."""
     sql: str
+    """As the model reads it."""
     began: int
+    """The table's newest version at its first step."""
     unknown: str = ""
+    """Why its text does not tell what it does."""
     seen: TransactionRun | None = None
+    """How it ended, by the table's own numbers; None before."""
+    active: bool = False
+    """It had a transaction on the table."""
 
     @property
     def commits(self) -> tuple[int, ...]:
         """The versions that it made."""
         return () if self.seen is None else self.seen.commits
 
+    def since(self, version: int) -> bool:
+        """Whether it wrote the table after a version, or tried to and wrote nothing."""
+        vain = self.active and self.seen is not None and not self.commits
+        return max(self.commits, default=-1) > version or (vain and self.began >= version)
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A statement and those that it met (``told``, itself among them): the table's versions ``base`` to
-    ``last``.
-    """
+    """A statement and those that it met."""
 
-    asked: Told
-    told: tuple[Told, ...]
+    statement: RacedStatement
+    """The one that the prediction is about."""
+    statements: tuple[RacedStatement, ...]
+    """All that met, itself among them."""
     schedule: str
+    """Who began and committed when."""
     base: int
+    """The table's version at the beginning."""
     last: int
+    """Its version at the end."""
 
 
-class Account:
-    """What a race was told, in the order in which it happened."""
+class RaceRecord:
+    """The statements of a race that are known by their texts, and its steps in the order in which it took them."""
 
     def __init__(self) -> None:
-        self._told: list[Told] = []
-        self._steps: list[tuple[Told, str]] = []
+        self._statements: list[RacedStatement] = []
+        self._steps: list[tuple[RacedStatement, str]] = []
 
-    def tell(self, sql: str, began: int, name: str | None = None, unknown: str = "") -> Told:
+    def add(
+        self, sql: str, began: int, name: str | None = None, unknown: str = ""
+    ) -> RacedStatement:
         """A statement; without a name it is called by its first word.
 
-        >>> account = Account()
-        >>> account.tell("DELETE FROM t", 0).name, account.tell("delete from t", 0).name
+        >>> record = RaceRecord()
+        >>> record.add("DELETE FROM t", 0).name, record.add("delete from t", 0).name
         ('delete', 'delete2')
         """
         if name is None:
             found = VERB.match(sql)
             name = base = found[1].lower() if found else "statement"
-            taken = {told.name for told in self._told}
+            taken = {statement.name for statement in self._statements}
             number = 1
             while name in taken:
                 number += 1
                 name = f"{base}{number}"
-        told = Told(name, sql, began, unknown)
-        self._told.append(told)
-        return told
+        statement = RacedStatement(name, sql, began, unknown)
+        self._statements.append(statement)
+        return statement
 
-    def step(self, told: Told, action: str) -> None:
+    def step(self, statement: RacedStatement, action: str) -> None:
         """It takes a step of a litmus test's schedule; ``both`` is all of them."""
-        self._steps.append((told, action))
+        self._steps.append((statement, action))
 
-    def window(self, told: Told, last: int) -> Window:
-        """It and whoever made a version since it began, and since they began, up to a version."""
-        base = told.began
+    def window(self, statement: RacedStatement, last: int) -> Window:
+        """It and whoever made a version since it began, and since they began, up to a version; and who tried to in
+        that time and made none, which is to be predicted as well.
+        """
+        base = statement.began
         while True:
-            inside = [t for t in self._told if t is told or max(t.commits, default=-1) > base]
+            inside = [t for t in self._statements if t is statement or t.since(base)]
             first = min(t.began for t in inside)
             if first == base:
                 break
@@ -141,24 +157,24 @@ class Account:
             for t, action in self._steps
             if any(t is other for other in inside)
         )
-        return Window(told, tuple(inside), " ".join(words), base, last)
+        return Window(statement, tuple(inside), " ".join(words), base, last)
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """What the model says of a statement and of those that it met.
-
-    ``run`` counts the table's version ``base`` as 0. ``why`` are the reasons for which the statement cannot
-    commit, ``serial`` says which serial orders of those that did commit give the table (nothing if the
-    statement aborts, or met none), both with the table's own numbers; ``differences`` say where something
-    else was seen.
-    """
+class Prediction(Readable):
+    """What the model says of a statement and of those that it met."""
 
     name: str
+    """The statement's."""
     run: Run
+    """It counts the table's version at the beginning as 0."""
     why: tuple[str, ...]
+    """The reasons for which the statement cannot commit, with the table's own numbers."""
     serial: str
+    """Which serial orders of those that did commit give the table, likewise; nothing if the statement
+    aborts, or met none."""
     differences: tuple[str, ...]
+    """Where something else was seen."""
 
     @property
     def outcome(self) -> str:
@@ -170,6 +186,9 @@ class Prediction:
         """Whether all that was predicted was seen, and nothing else."""
         return not self.differences
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         said = [*self.why, self.serial] if self.serial else [*self.why]
         if self.differences:
@@ -180,76 +199,80 @@ class Prediction:
         return "\n".join([head, *(f"  {line}" for line in said)])
 
 
-def story(
-    window: Window, like: Likeness, rows: Mapping[str, Rows], confs: Mapping[str, str]
+def as_litmus(
+    window: Window, logged: LoggedTable, rows: Mapping[str, Rows], confs: Mapping[str, str]
 ) -> Litmus:
     """The window as a litmus test on the table as it was at its beginning, given the rows of each file;
     ``confs`` are those of the session. IsolitmusError, one sentence, for what the model does not have.
     """
-    test = plot(window, like, confs)
-    return replace(test, tables={like.name: like.schema(test.tables[like.name], rows)})
+    test = as_litmus_on_no_rows(window, logged, confs)
+    return replace(test, tables={logged.name: logged.schema(test.tables[logged.name], rows)})
 
 
-def plot(window: Window, like: Likeness, confs: Mapping[str, str]) -> Litmus:
-    """The same on an empty table: all that can be refused before any file is read."""
-    names = [told.name for told in window.told]
+def as_litmus_on_no_rows(window: Window, logged: LoggedTable, confs: Mapping[str, str]) -> Litmus:
+    """The window as a litmus test on an empty table: all that can be refused before any file is read."""
+    names = [statement.name for statement in window.statements]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise Unlike(f"two statements are called {twice}")
-    for told in window.told:
-        if told.unknown:
-            raise Unlike(told.unknown)
-    given = {told.name: told.sql for told in window.told}
+        raise NotModelled(f"two statements are called {twice}")
+    for statement in window.statements:
+        if statement.unknown:
+            raise NotModelled(statement.unknown)
+    given = {statement.name: statement.sql for statement in window.statements}
     document = {
         "title": "A race",
         "schedule": window.schedule,
-        "tables": {like.name: like.declared},
+        "tables": {logged.name: logged.declared},
         "transactions": {
             name: {"sql": sql, "conf": dict(confs)} if confs else sql for name, sql in given.items()
         },
     }
-    return LitmusReader(RACE, "").litmus(document, RACE, "", None)
+    return litmus_of(Node(document, "", Source(RACE)), RACE)
 
 
-def foretell(session: Session, window: Window, given: str | Path, table: Path) -> Prediction:
+def predict_statement(
+    session: Session, window: Window, given: str | Path, table: Path
+) -> Prediction:
     """What the model says of a statement in its window, of the table at a path that the race was given so.
 
     IsolitmusError, one sentence, for what leaves no prediction.
     """
     from pyspark.errors import PySparkException
 
-    commits = read_commits(table)
-    made = {version for other in window.told for version in other.commits}
+    commits = commits_since(table)
+    made = {version for other in window.statements for version in other.commits}
     for commit in commits:
         if window.base < commit.version <= window.last and commit.version not in made:
-            raise Unlike(f"{commit.words} is of no statement that the race was given as a text")
+            raise NotModelled(
+                f"{commit.words} is of no statement that the race was given as a text"
+            )
     before = [commit for commit in commits if commit.version <= window.base]
     confs, rows_per_file = settings(session.spark, given)
-    like = likeness(before, called(given), rows_per_file)
-    plot(window, like, confs)
-    if like.rows > MOST_ROWS:
-        raise Unlike(f"it has {like.rows} rows, and the model is for {MOST_ROWS} at most")
+    logged = logged_table(before, called(given), rows_per_file)
+    as_litmus_on_no_rows(window, logged, confs)
+    if logged.rows > MOST_ROWS:
+        raise NotModelled(f"it has {logged.rows} rows, and the model is for {MOST_ROWS} at most")
     try:
-        rows = rows_by_file(session, table, window.base, like.files)
+        rows = rows_by_file(session, table, window.base, logged.files)
         versions = rows_by_version(session, table, window.base, window.last)
     except PySparkException as error:
-        raise Unlike(
+        raise NotModelled(
             f"its files cannot be read any more: {error.getCondition() or type(error).__name__}"
         ) from None
-    test = story(window, like, rows, confs)
-    return predict(test, window, like, commits, versions)
+    test = as_litmus(window, logged, rows, confs)
+    return predict(test, window, logged, commits, versions)
 
 
 def settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]:
-    """The confs of a session that the model knows, and the most rows that it puts into a file; Unlike for
+    """The confs of a session that the model knows, and the most rows that it puts into a file; NotModelled for
     what the model takes to be otherwise.
     """
     for key, wanted in TAKEN.items():
         value = spark.conf.get(key, wanted)
         if value.lower() != wanted.lower():
-            raise Unlike(f"{key} is {value}, and the model knows Spark with {wanted}")
+            raise NotModelled(f"{key} is {value}, and the model knows Spark with {wanted}")
     if isinstance(given, str) and spark.catalog.isCached(given):
-        raise Unlike(f"{given} is cached")
+        raise NotModelled(f"{given} is cached")
     said = {key: spark.conf.get(key, None) for key in CONFS}
     most = int(spark.conf.get(MOST_RECORDS, "0"))
     return {key: value for key, value in said.items() if value is not None}, most or None
@@ -258,32 +281,32 @@ def settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]
 def predict(
     test: Litmus,
     window: Window,
-    like: Likeness,
-    commits: Sequence[Commit],
+    logged: LoggedTable,
+    commits: Sequence[LogCommit],
     versions: Mapping[int, Rows],
 ) -> Prediction:
     """What the model says of a statement in its window, beside the commits of the table and its rows at
     the versions of the window.
 
-    Unlike if it writes other files than were written, and another statement saw them.
+    NotModelled if it writes other files than were written, and another statement saw them.
     """
-    spec = protocol(like.protocol)
+    spec = protocol(logged.protocol)
     execution = execute(test, spec)
-    _refuse_layout(test, window, like, commits, execution)
-    predicted = replace(observe(test, execution, spec.name), base=window.base)
-    found = refusals(_numbered(execution, window.base), spec).get(window.asked.name)
+    _refuse_layout(test, window, logged, commits, execution)
+    predicted = replace(observed_run(test, execution, spec.name), base=window.base)
+    found = refusals(_numbered(execution, window.base), spec).get(window.statement.name)
     seen = Run(
         test.name,
         "delta",
         "",
         spec.name,
         window.base,
-        {t.name: _shifted(t.seen, -window.base) for t in window.told if t.seen is not None},
-        tuple({like.name: versions[k]} for k in range(window.base, window.last + 1)),
+        {t.name: _shifted(t.seen, -window.base) for t in window.statements if t.seen is not None},
+        tuple({logged.name: versions[k]} for k in range(window.base, window.last + 1)),
     )
-    why = () if found is None else tuple(refusal(found))
+    why = () if found is None else tuple(refusal_words(found))
     serial = "" if found is not None else _serial(test, predicted)
-    return Prediction(window.asked.name, predicted, why, serial, compare(predicted, seen))
+    return Prediction(window.statement.name, predicted, why, serial, compare(predicted, seen))
 
 
 def _serial(test: Litmus, run: Run) -> str:
@@ -297,8 +320,8 @@ def _serial(test: Litmus, run: Run) -> str:
 def _refuse_layout(
     test: Litmus,
     window: Window,
-    like: Likeness,
-    commits: Sequence[Commit],
+    logged: LoggedTable,
+    commits: Sequence[LogCommit],
     execution: Execution,
 ) -> None:
     """Which rows share a file decides: where somebody saw files that others wrote, they must be those that
@@ -306,15 +329,15 @@ def _refuse_layout(
     """
     by_name = {event.name: event for event in execution.events}
     adds = {commit.version: commit.adds for commit in commits}
-    schema = test.tables[like.name]
-    for writer in window.told:
-        for reader in window.told:
+    schema = test.tables[logged.name]
+    for writer in window.statements:
+        for reader in window.statements:
             if not writer.commits or reader.began < min(writer.commits):
                 continue
-            wrote = [like.shape(add) for version in writer.commits for add in adds[version]]
+            wrote = [logged.shape(add) for version in writer.commits for add in adds[version]]
             modelled = shapes(schema, by_name[writer.name].effect.adds)
             if sorted(map(repr, wrote)) != sorted(map(repr, modelled)):
-                raise Unlike(
+                raise NotModelled(
                     f"{writer.name} wrote {_files(len(wrote))} that {reader.name} saw, and the model"
                     f" writes {_files(len(modelled))} otherwise filled"
                 )
@@ -382,7 +405,9 @@ def respelled(sql: str, table: str | Path) -> str:
 
     def spelled(found: re.Match[str]) -> str:
         if found["last"]:
-            raise Unlike(f"'{sql}' says {found['last']}, and the race was given {'.'.join(parts)}")
+            raise NotModelled(
+                f"'{sql}' says {found['last']}, and the race was given {'.'.join(parts)}"
+            )
         return name if found["whole"] else found[0]
 
     return re.sub(names, spelled, sql, flags=re.IGNORECASE | re.DOTALL)

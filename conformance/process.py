@@ -8,6 +8,7 @@ spark-submit runs Python programs); that is the way taken here.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import struct
@@ -37,7 +38,8 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
     """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block.
 
     What the JVM and Ivy print goes to ``engine.log`` in the directory. EngineUnavailable: the JVM
-    ended before it was ready, with the reason from that file; TimeLimit: it took too long.
+    ended before it was ready, with the reason from that file, or while the block lasts; TimeLimit: it took
+    too long.
     """
     address, log = directory / "gateway", directory / "engine.log"
     with log.open("wb") as output:
@@ -47,14 +49,35 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
         _await(process, address, log, conf)
         port, secret = _read_address(address)
         opened = _connect(port, secret)
+        logging.getLogger().addFilter(_not_py4j)
         try:
             yield opened
+        except Exception as error:
+            if _ended(process, error):
+                raise EngineUnavailable(
+                    f"Spark's JVM ended in the middle of its work ({error})"
+                ) from error
+            raise
         finally:
             _no_more_finalizers(opened)
     finally:
+        logging.getLogger().removeFilter(_not_py4j)
         _end(process)
         if opened is not None:  # not before: py4j waits for ever where Java has called Python back
             opened.close()
+
+
+def _ended(process: subprocess.Popen[bytes], error: Exception) -> bool:
+    """Whether the JVM is gone; who no longer hears it may know before the system does."""
+    from py4j.protocol import Py4JNetworkError
+
+    if isinstance(error, EngineUnavailable):
+        return False
+    try:
+        process.wait(2 if isinstance(error, (Py4JNetworkError, ConnectionError)) else 0)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _launch(
@@ -88,7 +111,9 @@ def _await(
     end = time.monotonic() + START_LIMIT
     while not address.exists():
         if process.poll() is not None:
-            raise EngineUnavailable(_reason(log.read_text(errors="replace"), conf))
+            raise EngineUnavailable(
+                _reason(log.read_text(errors="replace"), conf, process.returncode)
+            )
         if time.monotonic() > end:
             raise TimeLimit(
                 f"Spark's JVM was not ready after {START_LIMIT:g} s (starting Java, fetching jars)"
@@ -96,8 +121,10 @@ def _await(
         time.sleep(0.02)
 
 
-def _reason(text: str, conf: Mapping[str, str]) -> str:
-    """Why the JVM ended, as one sentence."""
+def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
+    """Why the JVM ended, as one sentence, of what it wrote and of its exit status."""
+    if status < 0:
+        return f"Spark's JVM was ended before it was ready, by {signal.Signals(-status).name}"
     jar = conf.get("spark.jars.packages", "")
     if (
         "unresolved dependency" in text
@@ -133,7 +160,7 @@ def _connect(port: int, secret: str) -> Any:
     ours = {
         "PYSPARK_GATEWAY_PORT": str(port),
         "PYSPARK_GATEWAY_SECRET": secret,
-        "PYSPARK_PIN_THREAD": "true",  # one JVM thread for each Python thread: observers are thread-local
+        "PYSPARK_PIN_THREAD": "true",  # one JVM thread for each Python thread: whose a transaction is says its thread
     }
     before = {key: os.environ.get(key) for key in ours}
     os.environ.update(ours)
@@ -145,6 +172,13 @@ def _connect(port: int, secret: str) -> Any:
                 del os.environ[key]
             else:
                 os.environ[key] = value
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    """Of what the root logger is told, not what py4j tells it (``GatewayClient.send_command``):
+    the traceback of a Ctrl-C or of the JVM's end while a thread waited for the JVM. Either is raised there, too.
+    """
+    return record.module != "java_gateway"
 
 
 def _no_more_finalizers(opened: Any) -> None:

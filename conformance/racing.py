@@ -1,88 +1,143 @@
-"""A deterministic race of one's own code: any callable that writes to Delta, parked before its commit.
+"""A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before its commit.
 
-What the callable does is its own business: SQL, a DataFrame, DeltaTable. It runs in a thread of its own
-until its transaction comes to a phase, and waits there; who wrote what meanwhile, and how it ended, is read
-from the table's log. Of a statement that is given as a text, the model says how it should end, and why.
+What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other threads. It runs until
+a transaction of it on the raced table comes to a phase, and waits there. What its transactions read and made says
+Delta, and the table's log has to say the same. Of a statement that is given as a text, the model says how it should
+end, and why.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from isolitmus.conformance.ended import committed, failed
-from isolitmus.conformance.failure import keep_java_exceptions, understand
-from isolitmus.conformance.log import latest, read_commits
+from isolitmus.conformance.failure import keep_java_exceptions
 from isolitmus.conformance.parking import Parking
-from isolitmus.conformance.predicting import Account, foretell, respelled
+from isolitmus.conformance.predicting import RaceRecord, predict_statement, respelled
 from isolitmus.conformance.session import Session
 from isolitmus.conformance.threads import Interruption
+from isolitmus.conformance.watching import made_by, read_by
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.readable import Readable
 from isolitmus.model.run import TransactionRun
+from isolitmus.specs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from isolitmus.conformance.log import Commit
-    from isolitmus.conformance.parking import Phase, Transaction
-    from isolitmus.conformance.predicting import Prediction, Told
+    from isolitmus.conformance.parking import HeldTransaction
+    from isolitmus.conformance.predicting import Prediction, RacedStatement
+    from isolitmus.conformance.watching import Attempt, Phase
+    from isolitmus.model.delta_log import LogCommit
 
 __all__ = ["Ending", "Parked", "Race", "race"]
 
-TORN = "IllegalStateTransitionException"
-"""What Delta's observer of one transaction raises where it sees two (fuzzer/AtomicBarrier.scala)."""
-
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a parked callable or statement ended.
-
-    ``outcome`` as of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's
-    class, or ``error:CLASS``. ``read_version`` is the table's newest version when its snapshot was taken,
-    ``commits`` are the versions that it made, ``overtook`` the commits between, the table's own numbers all.
-    ``again`` is the version that it read at a second attempt (OPTIMIZE makes one), None if it made none;
-    ``error`` is what it raised. ``prediction`` is what the model says of it, or ``unpredicted`` why it says
-    nothing.
-    """
+class Ending(Readable):
+    """How a parked callable or statement ended, by the table's log."""
 
     name: str
+    """What it was parked as."""
     outcome: str
+    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's class, or
+    ``error:CLASS``."""
     error_class: str | None
-    read_version: int
-    commits: tuple[int, ...]
-    overtook: tuple[Commit, ...]
-    again: int | None = None
+    """That of the exception, if Delta gave it one."""
+    read_version: int | None
+    """The version that it read: that of its first attempt, or else of the first transaction that it began;
+    None if it began none."""
+    attempts: tuple[Attempt, ...]
+    """Its transactions on the table that came to their commit."""
+    overtook: tuple[LogCommit, ...]
+    """The commits between what an attempt read and what it made, or its failure."""
     error: BaseException | None = None
+    """What it raised."""
     prediction: Prediction | None = None
+    """What the model says of it."""
     unpredicted: str = ""
+    """Why the model says nothing of it; empty if it does."""
+
+    @property
+    def commits(self) -> tuple[int, ...]:
+        """The versions that it made."""
+        return made_by(self.attempts)
 
     @property
     def version(self) -> int | None:
         """The first version that it made; None if it failed or recorded nothing."""
         return self.commits[0] if self.outcome == "committed" else None
 
+    @property
+    def again(self) -> int | None:
+        """The version that it read when it first tried again (OPTIMIZE does, after a conflict); None if it did not."""
+        found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
+        return next(found, None)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
-        again = "" if self.again is None else f", tried again on version {self.again}"
-        first = f"{self.name} read version {self.read_version}{again} and "
-        made = " to ".join(map(str, dict.fromkeys((*self.commits[:1], *self.commits[-1:]))))
-        made = f"version{'s' if len(self.commits) > 1 else ''} {made}"
-        if self.outcome == "no-op":
-            first += "recorded nothing"
-        elif self.outcome == "committed":
-            first += f"committed as {made}"
-        else:
-            after = f" after it had made {made}" if self.commits else ""
-            first += f"ended with {self.outcome}{after}"
+        first = f"{self.name} {self._did}"
         lines = [first + (f" ({self.error_class})" if self.error_class is not None else "")]
-        lines += [f"  {commit.words} overtook it" for commit in self.overtook]
+        for commit in self.overtook:
+            own = ", its own," if commit.version in self.commits else ""
+            lines.append(f"  {commit.words}{own} overtook it")
         if self.prediction is not None:
             lines += [f"  {line}" for line in str(self.prediction).splitlines()]
         elif self.unpredicted:
             lines.append(f"  no prediction: {self.unpredicted}")
         return "\n".join(lines)
+
+    @property
+    def _did(self) -> str:
+        """What it did, attempt by attempt, and its end."""
+        end = "" if self.error is None else f"ended with {self.outcome}"
+        if self.read_version is None:
+            none = "began no transaction on the table"
+            return f"{end} and {none}" if end else none
+        if not self.attempts:
+            return f"read {_version(self.read_version)} and {end or 'recorded nothing'}"
+        said = ""
+        for before, attempt in zip((None, *self.attempts), self.attempts, strict=False):
+            said += f"{_joint(before, attempt)} {_version(attempt.read_version)}"
+            if attempt.version is not None:
+                said += f" and committed as version {attempt.version}"
+        last = self.attempts[-1]
+        if last.version is None:
+            return f"{said} and {end or 'failed to commit'}"
+        return f"{said}, then {end}" if end else said
+
+
+def _version(read: int | None) -> str:
+    """A version that was read, which a table that is not there does not have."""
+    return "no version" if read is None or read < 0 else f"version {read}"
+
+
+def _joint(before: Attempt | None, attempt: Attempt) -> str:
+    """How a sentence goes on from one attempt to the next, which need not have waited for the other's end."""
+    if before is None:
+        return "read"
+    if _again(before, attempt):
+        return ", tried again on"
+    after = before.version is not None and before.version <= (attempt.read_version or 0)
+    return ", then read" if after else ", and read"
+
+
+def _again(before: Attempt, attempt: Attempt) -> bool:
+    """Whether an attempt came after another one's failure."""
+    return before.failed_at is not None and before.failed_at <= (attempt.read_version or 0)
+
+
+def overtakers(commits: Iterable[LogCommit], attempts: Iterable[Attempt]) -> tuple[LogCommit, ...]:
+    """The commits that stand between what one of these read and what it made, or the newest when it failed."""
+    met = {version for attempt in attempts for version in attempt.met}
+    return tuple(commit for commit in commits if commit.version in met)
 
 
 class Parked:
@@ -97,13 +152,13 @@ class Parked:
         return self._running.name
 
     @property
-    def read_version(self) -> int:
-        """The table's newest version when its snapshot was taken, or so far."""
-        return self._running.read_version
+    def read_version(self) -> int | None:
+        """The version of the table that it has read; None while it has read none."""
+        return read_by(self._running.transaction.attempts)
 
     @property
     def ended(self) -> bool:
-        """Whether it is not parked any more, or never was: it had nothing to commit."""
+        """Whether it is not parked any more, or never was: it had nothing to commit to the table."""
         return self._running.transaction.ended
 
     def go_on(self, until: Phase) -> None:
@@ -111,27 +166,25 @@ class Parked:
         self._race.go_on(self._running, until)
 
     def next(self, until: Phase = "commit") -> None:
-        """Let its transaction try its commit, and hold the next one that it starts (OPTIMIZE tries again after
-        a conflict, VACUUM makes two commits) at a phase, or let it end; TimeLimit if neither comes in time,
-        IsolitmusError where it begins one that it never commits (DROP FEATURE does), and then another.
+        """Let its transaction try its commit, and hold the next one that comes to a phase (OPTIMIZE tries again
+        after a conflict, VACUUM makes two commits), or let it end; TimeLimit if neither comes in time.
         """
         self._race.next(self._running, until)
 
     def release(self) -> Ending:
-        """Let it try its commit, and how that ended; TimeLimit if it does not end in time."""
+        """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not end in time."""
         return self._race.ending(self._running)
 
 
 @dataclass(slots=True)
 class _Running:
-    """What a race has started: ``held`` while its snapshot is not taken, ``made`` are its versions so far."""
+    """What a race has started, when the table's newest version was ``began``."""
 
     name: str
-    transaction: Transaction[Any]
-    read_version: int
-    held: bool
-    made: tuple[int, ...]
-    told: Told | None
+    transaction: HeldTransaction[Any]
+    began: int
+    statement: RacedStatement | None
+    ending: Ending | None = None
 
 
 class Race:
@@ -141,8 +194,8 @@ class Race:
         self.table = table
         self._given = given
         self._session = session
-        self._account = Account()
-        self.parking = Parking(session, Interruption(), seconds)
+        self._record = RaceRecord()
+        self.parking = Parking(session, Interruption(), seconds, table)
 
     def park(
         self,
@@ -150,108 +203,116 @@ class Race:
         name: str | None = None,
         until: Phase = "commit",
     ) -> Parked:
-        """Run a callable, or a statement, in a thread until its transaction comes to a phase: ``commit`` (it
+        """Run a callable, or a statement, until a transaction of it on the table comes to a phase: ``commit`` (it
         has read and written its files), ``prepare`` (before it knows its actions), ``init`` (before its
         snapshot). Without a name a statement is called by its first word.
 
-        TimeLimit if it neither comes there nor ends in time. What has several transactions is parked at its
+        Its transactions on other tables pass, those in other threads are held as well: a streaming query's, a
+        pool's, whatever begins on the table while this waits. What has several on the table is parked at its
         first; the others run freely, but for those that ``Parked.next`` holds.
+
+        TimeLimit if it neither comes there nor ends in time; IsolitmusError if it has ended without being held,
+        and the table has a new version all the same: another process or engine made it.
         """
-        return Parked(self, self._start(body, name, until))
+        running = self._start(body, name, until)
+        self._refuse_unheld(running)
+        return Parked(self, running)
 
     def sql(self, text: str, name: str | None = None) -> None:
         """Run a statement to its end, of which the model then knows what it did; raises what it raises."""
         running = self._start(text, name, None)
-        if running.told is not None:
-            running.told.seen = self._seen(running)
+        if running.statement is not None:
+            running.statement.seen = self._seen(running)
+            running.statement.active = bool(running.transaction.attempts)
         running.transaction.result()
 
     def go_on(self, running: _Running, until: Phase) -> None:
         """Let what is parked go on to a later phase."""
-        before = self._snapshot(running)
+        self._refuse_released(running)
         self.parking.move(running.transaction, until)
-        running.made += self._since(before)
-        if running.told is not None:
-            self._account.step(running.told, f"park-{until}")
+        if running.statement is not None:
+            self._record.step(running.statement, f"park-{until}")
 
     def next(self, running: _Running, until: Phase) -> None:
         """Let what is parked go on to its next transaction."""
-        before = self._snapshot(running)
+        self._refuse_released(running)
         self.parking.next(running.transaction, until)
-        running.made += self._since(before)
-        self._refuse_torn(running)
-        if running.told is not None:
-            running.told.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
+        if running.statement is not None:
+            running.statement.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
 
     def ending(self, running: _Running) -> Ending:
         """Release what is parked."""
-        before = self._snapshot(running)
-        self.parking.finish(running.transaction)
-        last = latest(self.table)
-        running.made += self._since(before)
-        self._refuse_torn(running)
-        seen = self._seen(running)
-        if seen.read_version is not None:  # OPTIMIZE has its snapshot when it comes to ``init``
-            running.read_version = min(running.read_version, seen.read_version)
-        later = read_commits(self.table, since=running.read_version)
-        overtook = tuple(c for c in later if c.version <= before and c.version not in running.made)
-        prediction, unpredicted = self._foretold(running, seen, last)
+        if running.ending is None:
+            self.parking.finish(running.transaction)
+            running.ending = self._ending(running, latest(self.table))
+        return running.ending
+
+    def _ending(self, running: _Running, last: int) -> Ending:
+        """How something has ended."""
+        attempts, seen = running.transaction.attempts, self._seen(running)
+        tried = tuple(attempt for attempt in attempts if attempt.tried)
+        since = min((a.read_version or 0 for a in tried), default=last)
+        prediction, unpredicted = self._predicted(running, seen, last)
         return Ending(
             running.name,
             seen.outcome,
             seen.error_class,
-            running.read_version,
-            running.made,
-            overtook,
-            seen.read_version if seen.read_version != running.read_version else None,
+            read_by(attempts),
+            tried,
+            overtakers(commits_since(self.table, since), tried),
             running.transaction.error,
             prediction,
             unpredicted,
         )
 
-    def _foretold(
+    def _predicted(
         self, running: _Running, seen: TransactionRun, last: int
     ) -> tuple[Prediction | None, str]:
         """What the model says of what ended so, or why it says nothing."""
-        told = running.told
-        if told is None:
+        statement = running.statement
+        if statement is None:
             return (
                 None,
                 f"{running.name} is a callable; of a statement, as a text, the model says why",
             )
-        self._account.step(told, "commit")
-        told.seen = seen
+        self._record.step(statement, "commit")
+        statement.seen, statement.active = seen, bool(running.transaction.attempts)
         try:
-            window = self._account.window(told, last)
-            return foretell(self._session, window, self._given, self.table), ""
+            window = self._record.window(statement, last)
+            return predict_statement(self._session, window, self._given, self.table), ""
         except IsolitmusError as error:
             return None, str(error).splitlines()[0]
 
-    def _refuse_torn(self, running: _Running) -> None:
-        """IsolitmusError for what failed because it was held, and not by what it does."""
-        error = running.transaction.error if running.transaction.ended else None
-        if error is not None and understand(error, self._session.jvm).exception == TORN:
+    def _refuse_unheld(self, running: _Running) -> None:
+        """IsolitmusError for what should be parked, has ended, and may have committed where nothing can be held."""
+        if running.transaction.held:
+            return
+        for commit in commits_since(self.table, running.began):
             raise IsolitmusError(
-                f"{running.name} cannot be held there: it began a transaction without committing it, and then"
-                " another one, which Delta's observer of one transaction fails; park its parts one by one"
-                f" (it has made {len(running.made)} commits)"
-            ) from error
+                f"{running.name} has ended without being held, and meanwhile {commit.words} was committed: what"
+                " another process or engine commits cannot be parked"
+            )
+
+    @staticmethod
+    def _refuse_released(running: _Running) -> None:
+        """IsolitmusError for what is not there to be held any more."""
+        if running.ending is not None:
+            raise IsolitmusError(f"{running.name} was released, and cannot be held any more")
 
     def _start(
         self, body: str | Callable[[], object], name: str | None, until: Phase | None
     ) -> _Running:
         """Start a callable or a statement, until it comes to a phase or to its end."""
         before = latest(self.table)
-        told = self._tell(body, before, name) if isinstance(body, str) else None
-        called = told.name if told is not None else name or "it"
-        if told is not None:
-            self._account.step(told, "both" if until is None else f"park-{until}")
+        statement = self._known(body, before, name) if isinstance(body, str) else None
+        called = statement.name if statement is not None else name or "it"
+        if statement is not None:
+            self._record.step(statement, "both" if until is None else f"park-{until}")
         spark = self._session.spark
         run = (lambda: spark.sql(body).collect()) if isinstance(body, str) else body
-        transaction = self.parking.start(called, run, until)
-        return _Running(called, transaction, before, until == "init", self._since(before), told)
+        return _Running(called, self.parking.start(called, run, until), before, statement)
 
-    def _tell(self, sql: str, began: int, name: str | None) -> Told:
+    def _known(self, sql: str, began: int, name: str | None) -> RacedStatement:
         """Take note of a statement."""
         unknown = ""
         try:
@@ -260,28 +321,34 @@ class Race:
             sql = respelled(sql, self._given)
         except IsolitmusError as error:
             unknown = str(error)
-        return self._account.tell(sql, began, name, unknown)
-
-    def _snapshot(self, running: _Running) -> int:
-        """The newest version, at which a snapshot that is not taken yet will be taken."""
-        newest = latest(self.table)
-        if running.held:
-            running.read_version, running.held = newest, False
-        return newest
-
-    def _since(self, version: int) -> tuple[int, ...]:
-        return tuple(commit.version for commit in read_commits(self.table, since=version))
+        return self._record.add(sql, began, name, unknown)
 
     def _seen(self, running: _Running) -> TransactionRun:
         """How something ended, by the table's own numbers."""
-        made, error = running.made, running.transaction.error
+        attempts, error = running.transaction.attempts, running.transaction.error
+        read, made = read_by(attempts), self._checked(running, attempts)
+        read = running.began if read is None else read
         if error is not None:
-            return failed(error, self._session.jvm, running.read_version, made)
+            return failed(error, self._session.jvm, read, made_by(attempts))
         if not made:
-            return TransactionRun("no-op", read_version=running.read_version)
-        first, last = (read_commits(self.table, since=made[k] - 1)[0] for k in (0, -1))
-        read = running.read_version if first.read_version is None else first.read_version
-        return committed(last, read, made)
+            return TransactionRun("no-op", read_version=read)
+        return committed(made[-1], made[0].read_version, made_by(attempts))
+
+    def _checked(self, running: _Running, attempts: tuple[Attempt, ...]) -> list[LogCommit]:
+        """The commits of its transactions, which the log must have as Delta says that they are."""
+        versions, made = made_by(attempts), []
+        since = min(versions, default=0) - 1
+        log = {commit.version: commit for commit in commits_since(self.table, since)}
+        for version in versions:
+            attempt = next(a for a in attempts if a.version == version)
+            commit = log.get(version)
+            if commit is None or commit.transaction != attempt.id:
+                raise IsolitmusError(
+                    f"{running.name} committed as version {version}, which by the log of {self._given} is"
+                    " another commit: the table was made anew, or commits do not say there whose they are"
+                )
+            made.append(commit)
+        return made
 
 
 @contextmanager

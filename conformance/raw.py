@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.failure import understand
-from isolitmus.conformance.log import latest
 from isolitmus.conformance.session import in_java
 from isolitmus.model import raw as rw
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.header import FEATURES, SUPPORTED, Header
+from isolitmus.model.file import RawFile
+from isolitmus.model.header import FEATURES, SUPPORTED, Header, closed
+from isolitmus.specs.delta_log import latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema, Type
     from isolitmus.model.values import Row, Value
 
-__all__ = ["TYPES", "create", "fill", "quiet", "raw_body"]
+__all__ = ["TYPES", "create_empty", "fill", "quiet", "raw_body"]
 
 TYPES: Mapping[Type, str] = {
     "INT": "integer",
@@ -48,7 +49,7 @@ def quiet(session: Session, spark: Any) -> None:
     session.activate(spark)
 
 
-def create(session: Session, path: Path, schema: Schema, level: str | None) -> None:
+def create_empty(session: Session, path: Path, schema: Schema, level: str | None) -> None:
     """Make an empty table at a path, with an isolation level if one is given."""
     header = Header.of(schema)
     fields = [
@@ -74,7 +75,7 @@ def create(session: Session, path: Path, schema: Schema, level: str | None) -> N
         commits.append([{"metaData": {**metadata, "configuration": configuration}}])
     for actions in commits:
         transaction = session.delta_log(path).startTransaction()
-        transaction.commit(_actions(session, actions), _operation(session, "ManualUpdate"))
+        transaction.commit(_actions(session, actions), _operation(session))
 
 
 def fill(session: Session, path: Path, schema: Schema) -> None:
@@ -83,7 +84,7 @@ def fill(session: Session, path: Path, schema: Schema) -> None:
         transaction = session.delta_log(path).startTransaction()
         adds = [{"add": _add(file, schema, data_change=True)} for file in schema.files]
         try:
-            transaction.commit(_actions(session, adds), _operation(session, "ManualUpdate"))
+            transaction.commit(_actions(session, adds), _operation(session))
         except Exception as error:
             failure = understand(error, session.jvm)
             raise LitmusError(
@@ -102,10 +103,10 @@ def raw_body(
     def run() -> None:
         quiet(session, spark)
         transaction = session.delta_log(path).startTransaction()
-        for look in statement.reads:
-            _read(look, transaction, schema, path, session, spark)
+        for raw_read in statement.reads:
+            _read(raw_read, transaction, schema, path, session, spark)
         actions = list(_written(statement, transaction, schema))
-        operation = _operation(session, statement.operation)
+        operation = _operation(session, statement.operation, transaction)
         if statement.large:
             _commit_large(actions, transaction, operation, session, spark)
         else:
@@ -117,9 +118,9 @@ def raw_body(
 
 
 def _read(  # noqa: PLR0917
-    look: rw.Look, transaction: Any, schema: Schema, path: Path, session: Session, spark: Any
+    raw_read: rw.RawRead, transaction: Any, schema: Schema, path: Path, session: Session, spark: Any
 ) -> None:
-    match look:
+    match raw_read:
         case rw.Filter(sql=sql):
             rows = spark.read.format("delta").load(str(path)).where(sql)
             condition = rows._jdf.queryExecution().analyzed().condition()  # noqa: SLF001
@@ -129,7 +130,7 @@ def _read(  # noqa: PLR0917
         case rw.Application(app):
             transaction.txnVersion(app)
         case rw.InPartitions(partitions):
-            files = [rw.RawFile("new", partition) for partition in partitions]
+            files = [RawFile("new", partition) for partition in partitions]
             adds = [{"add": _add(file, schema, data_change=True)} for file in files]
             transaction.filterFiles(_actions(session, adds))
         case rw.Scan(sql=sql):
@@ -162,19 +163,18 @@ def _written(statement: rw.Raw, transaction: Any, schema: Schema) -> Iterable[di
     for file in statement.adds:
         yield {"add": _add(file, schema, data_change=statement.data_change)}
     for file in statement.removes:
-        yield {
-            "remove": {
-                "path": file.path,
-                "deletionTimestamp": 1,
-                "dataChange": statement.data_change,
-                "extendedFileMetadata": True,
-                "partitionValues": _partition(file.partition, schema),
-                "size": 1,
-            }
+        remove = {
+            "path": file.path,
+            "deletionTimestamp": 1,
+            "dataChange": statement.data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": _partition(file.partition, schema),
+            "size": 1,
         }
+        yield {"remove": {**remove, **_vector(file)}}
 
 
-def _add(file: rw.RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
+def _add(file: RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
     add: dict[str, Any] = {
         "path": file.path,
         "partitionValues": _partition(file.partition, schema),
@@ -182,17 +182,23 @@ def _add(file: rw.RawFile, schema: Schema, *, data_change: bool) -> dict[str, An
         "modificationTime": 1,
         "dataChange": data_change,
     }
-    if file.stats is not None:
-        add["stats"] = json.dumps(file.stats, default=str)
-    if file.vector is not None:
-        add["deletionVector"] = {
-            "storageType": "p",
-            "pathOrInlineDv": f"/{file.vector}.bin",
-            "offset": 1,
-            "sizeInBytes": 1,
-            "cardinality": 1,
-        }
-    return add
+    if file.stats is not None:  # a vector hides rows: the bounds are of more than are there
+        wide = {} if file.vector is None else {"tightBounds": False}
+        add["stats"] = json.dumps({**file.stats, **wide}, default=str)
+    return {**add, **_vector(file)}
+
+
+def _vector(file: RawFile) -> dict[str, Any]:
+    if file.vector is None:
+        return {}
+    vector = {
+        "storageType": "p",
+        "pathOrInlineDv": f"/{file.vector}.bin",
+        "offset": 1,
+        "sizeInBytes": 1,
+        "cardinality": 1,
+    }
+    return {"deletionVector": vector}
 
 
 def _partition(partition: Row, schema: Schema) -> dict[str, str | None]:
@@ -220,10 +226,11 @@ def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, 
     protocol: dict[str, Any] = json.loads(transaction.protocol().json())["protocol"]
     if not change.features:
         return protocol
-    lists = ("readerFeatures", "writerFeatures")
-    old = {feature for key in lists for feature in protocol.get(key, ())}
-    features = (old or {"appendOnly", "invariants"}) | change.features
-    return _protocol(features)
+    found = transaction.protocol().implicitlyAndExplicitlySupportedFeatures().iterator()
+    old = set()
+    while found.hasNext():
+        old.add(found.next().name())
+    return _protocol(old | closed(change.features))
 
 
 def _protocol(features: Iterable[str]) -> dict[str, Any]:
@@ -237,7 +244,7 @@ def _protocol(features: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _operation(session: Session, name: str) -> Any:
+def _operation(session: Session, name: str = "ManualUpdate", transaction: Any = None) -> Any:
     operations = session.java(f"{DELTA}.DeltaOperations")
     match name:
         case "ManualUpdate":
@@ -246,6 +253,11 @@ def _operation(session: Session, name: str) -> Any:
             return operations.SetTableProperties(session.mapping({}))
         case "Delete" | "ComputeStats":
             return getattr(operations, name)(session.sequence([]))
+        case "UpgradeProtocol":
+            return operations.UpgradeProtocol(transaction.protocol())
+        case "Optimize":
+            nothing = session.sequence([])
+            return operations.Optimize(nothing, nothing, False, session.scala("scala.None"), False)
         case "RowTrackingBackfill":
             return operations.RowTrackingBackfill(0)
     return getattr(operations, name)()

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Rows
 
-__all__ = ["PACKAGES", "Kept", "Session", "in_java", "open_session"]
+__all__ = ["INSTALL", "PACKAGES", "Kept", "Session", "in_java", "open_session", "spark_here"]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """The pairing that the model is written against."""
+INSTALL = "pip install 'isolitmus[spark]'"
+"""What installs them, and what they need besides."""
 
 LAYOUT = {
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -81,20 +83,20 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A running Spark with Delta.
-
-    ``spark`` is the root SparkSession, ``jvm`` py4j's view of its JVM, ``version`` what results say
-    of the engine, ``directory`` holds all that it writes and goes away with it. ``kept``: tables that were
-    filled once and are copied from then on (``conformance.tables``). ``rows``: what was read of tables, by
-    schema and files (``conformance.versions``).
-    """
+    """A running Spark with Delta."""
 
     spark: Any
+    """The root SparkSession."""
     jvm: Any
+    """py4j's view of its JVM."""
     version: str
+    """What results say of the engine."""
     directory: Path
+    """It holds all that the session writes, and goes away with it."""
     kept: dict[Hashable, Kept] = field(default_factory=dict)
+    """Tables that were filled once and are copied from then on (``conformance.tables``)."""
     rows: dict[Hashable, Rows] = field(default_factory=dict, repr=False)
+    """What was read of tables, by schema and files (``conformance.versions``)."""
     _classes: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
@@ -176,20 +178,32 @@ def open_session(
             yield Session(spark, opened.jvm, version, directory)
 
 
+@contextmanager
+def spark_here() -> Iterator[Any]:
+    """The SparkSession that is open in this process, or one that is gone after the block."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public name
+        yield SparkSession.getActiveSession()
+        return
+    with open_session() as session:
+        yield session.spark
+
+
 def _package_versions() -> dict[str, str]:
     found = {}
     for package, wanted in PACKAGES.items():
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            pinned = " ".join(f"{p}=={v}" for p, v in PACKAGES.items())
             raise EngineUnavailable(
-                f"the Python package {package} is not installed; 'pip install {pinned}' installs it"
+                f"the Python package {package} is not installed; {INSTALL} installs it"
             ) from None
         if found[package] != wanted:
             raise EngineUnavailable(
                 f"{package} {found[package]} is installed, and isolitmus replays on {wanted};"
-                f" 'pip install {package}=={wanted}' installs it"
+                f" {INSTALL} installs it"
             )
     return found
 

@@ -1,8 +1,7 @@
 """A micro-batch of a streaming query, given to Delta's streaming sink as Spark does it.
 
-A streaming query runs on a thread of its own, where no observer of ours can hold its transaction: an
-observer is looked up on the thread that starts the transaction. So the batch goes to the sink on the
-statement's thread: the sink is made by the data source, as DataStreamWriter makes it, in an output
+A streaming query has a thread of its own, and batches that come when it makes them. A litmus test's batch is
+one statement: so it goes to the sink on the statement's thread. The sink is made by the data source, as DataStreamWriter makes it, in an output
 mode; the id of the query is the thread's property that Spark sets; the batch is planned first, and
 then added (Spark 4.2.0, MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no
 offset, no checkpoint and no query to end. What Delta does is the same as for a query of Structured

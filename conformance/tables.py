@@ -14,19 +14,18 @@ from isolitmus.conformance import raw
 from isolitmus.conformance.streaming import add_batch
 from isolitmus.model.definition import Clone, Convert, Create, Replace
 from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
-from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.raw import Raw
-from isolitmus.specs.binding import spark_literal
+from isolitmus.specs.parameters import spark_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from isolitmus.conformance.session import Session
-    from isolitmus.model.client import Write
+    from isolitmus.model.client import DataFrameWrite
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
 
-__all__ = ["PROTOCOLS", "Tables", "made", "placed", "table_level"]
+__all__ = ["PROTOCOLS", "EngineTables", "tables_made", "tables_placed"]
 
 PROTOCOLS = {
     "delta-serializable": "Serializable",
@@ -36,24 +35,14 @@ PROTOCOLS = {
 """The protocols that this engine implements, and the value of ``delta.isolationLevel`` for each."""
 
 
-def table_level(protocol: str) -> str:
-    """The isolation level of the tables under a protocol; UnknownName if Delta has no such thing."""
-    if protocol not in PROTOCOLS:
-        raise UnknownName(
-            f"PySpark with Delta does not implement the protocol '{protocol}'"
-            f"{near(protocol, PROTOCOLS)}"
-        )
-    return PROTOCOLS[protocol]
-
-
-class Tables:
+class EngineTables:
     """The tables of one litmus test; ``paths`` tells where each one's files and log are."""
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
         self.schemas = litmus.tables
         self._transactions = tuple(litmus.transactions.values())
         self._init = litmus.init
-        self._raw = all(isinstance(t, Raw) for t in self._transactions)
+        self._raw = not litmus.init and all(isinstance(t, Raw) for t in self._transactions)
         self._session = session
         self._database = directory.name
         self.paths = {name: directory / name.lower() for name in litmus.tables}
@@ -91,7 +80,9 @@ class Tables:
         name = statement.target
         return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
 
-    def add_batch(self, frame: Any, write: Write, batch: tuple[str, int], spark: Any) -> None:
+    def add_batch(
+        self, frame: Any, write: DataFrameWrite, batch: tuple[str, int], spark: Any
+    ) -> None:
         """Give a DataFrame to the streaming sink, as a batch of a query."""
         add_batch(frame, self.paths[write.table], write.mode, batch, self._session, spark)
 
@@ -107,11 +98,11 @@ class Tables:
                 continue
             if self._raw:
                 given = None if level == DEFAULT_LEVEL else level
-                raw.create(self._session, self.paths[name], schema, given)
+                raw.create_empty(self._session, self.paths[name], schema, given)
                 raw.fill(self._session, self.paths[name], schema)
                 continue
             spark.sql(_ddl(f"{self._database}.`{name}`", schema))
-            if level != DEFAULT_LEVEL:
+            if level != DEFAULT_LEVEL and LEVEL_KEY not in schema.properties:
                 _set_level(self._session, self.paths[name], level)
             raw.fill(self._session, self.paths[name], schema)
 
@@ -151,21 +142,21 @@ class Tables:
 
 
 @contextmanager
-def made(litmus: Litmus, level: str, session: Session) -> Iterator[Tables]:
+def tables_made(litmus: Litmus, level: str, session: Session) -> Iterator[EngineTables]:
     """The tables of the litmus test, empty, at a level; the database and its files go afterwards."""
-    with placed(litmus, session) as tables:
+    with tables_placed(litmus, session) as tables:
         tables.create(level)
         yield tables
 
 
 @contextmanager
-def placed(litmus: Litmus, session: Session) -> Iterator[Tables]:
+def tables_placed(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
     """A place for the tables of the litmus test; the database and its files go afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="litmus_", dir=session.directory))
     spark = session.spark
     spark.sql(f"CREATE DATABASE {directory.name} LOCATION '{directory}'")
     try:
-        yield Tables(litmus, session, directory)
+        yield EngineTables(litmus, session, directory)
     finally:
         found = list(directory.iterdir())  # with what statements made, and other paths to tables
         spark.sql(f"DROP DATABASE {directory.name} CASCADE")

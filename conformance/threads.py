@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Interruption", "Worker", "interruptible"]
+__all__ = ["Interruption", "Worker", "ends_with", "interruptible"]
 
 T = TypeVar("T")
 
@@ -93,17 +93,32 @@ class Worker(Generic[T]):
             self._over.set()
 
 
+_here = threading.local()
+
+
+def _heed(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+def ends_with(stop: threading.Event) -> None:
+    """What this thread waits for is interrupted once the event is set: a Ctrl-C comes to the main thread."""
+    _here.stop = stop
+
+
 def interruptible(body: Callable[[Interruption], T]) -> T:
-    """The result of the work, done in another thread; a Ctrl-C here ends it there first.
+    """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does what was
+    said to ``ends_with``.
 
     The body waits through the Interruption that it is given and cleans up when that raises.
     """
     interruption = Interruption()
     worker = Worker("isolitmus", lambda: body(interruption))
+    stop: threading.Event = getattr(_here, "stop", None) or threading.Event()
     worker.start()
     try:
         while not worker.join(1.0):
-            pass
+            _heed(stop)
     except BaseException:
         interruption.announce()
         worker.join(CLEAN_UP)

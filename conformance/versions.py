@@ -8,15 +8,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from isolitmus.conformance.log import identity, latest, live_files, read_commits
+from isolitmus.model.delta_log import live_files
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
-    from isolitmus.conformance.log import Action, Commit
     from isolitmus.conformance.session import Session
+    from isolitmus.model.delta_log import LogCommit, LogFile
     from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["Chronicle", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
@@ -35,14 +36,14 @@ class Chronicle:
     def __init__(self, tables: Mapping[str, Path]) -> None:
         self._tables = tables
         self.base = {name: latest(path) for name, path in tables.items()}
-        self._commits: list[tuple[str, Commit]] = []
+        self._commits: list[tuple[str, LogCommit]] = []
 
     @property
     def version(self) -> int:
         """The newest version."""
         return len(self._commits)
 
-    def commit(self, version: int) -> Commit:
+    def commit(self, version: int) -> LogCommit:
         """What was committed as this version (from 1)."""
         return self._commits[version - 1][1]
 
@@ -52,22 +53,27 @@ class Chronicle:
         new = [
             (name, commit)
             for name, path in self._tables.items()
-            for commit in read_commits(path, since=before[name])
+            for commit in commits_since(path, before[name])
         ]
         first = self.version + 1
-        self._commits += sorted(new, key=lambda entry: entry[1].info.get("timestamp", 0))
+        self._commits += sorted(new, key=lambda entry: entry[1].timestamp)
         return tuple(range(first, self.version + 1))
 
-    def read_version(self, version: int, started: int) -> int | None:
+    def read_version(self, version: int, started: int) -> int:
         """The version that this commit says it read; ``started`` is the version at its start.
 
-        The two differ where a statement tried again with a new snapshot. A commit knows the
-        versions of its own table only: others may have moved on while it ran.
+        The two differ where a statement tried again with a new snapshot.
         """
         table, commit = self._commits[version - 1]
-        if commit.read_version is None or self._at(started)[table] == commit.read_version:
+        return self.version_of(table, commit.read_version, started)
+
+    def version_of(self, table: str, own: int | None, started: int) -> int:
+        """The version at which a table had its ``own``; ``started`` if it had it then, as others may have moved
+        on meanwhile, or none was read.
+        """
+        if own is None or self._at(started)[table] == own:
             return started
-        return max(k for k in range(version) if self._at(k)[table] <= commit.read_version)
+        return max(k for k in range(self.version + 1) if self._at(k)[table] <= own)
 
     def rows(
         self, read: ReadVersions, without: Container[str] = ()
@@ -99,12 +105,12 @@ def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict
     OF gives the same and takes ten times as long: it reconstructs each state with a Spark job. No state is
     read twice: a file has a name that no other one has, in whatever table, and never changes.
     """
-    commits = read_commits(path)
+    commits = commits_since(path)
     states, unread = {}, {}
     for version in range(first, last + 1):
         schema = _schema(commits, version)
         files = live_files(c for c in commits if c.version <= version)
-        states[version] = state = schema, frozenset(map(identity, files))
+        states[version] = state = schema, frozenset(file.entry for file in files)
         if state not in session.rows:
             unread[state] = version, schema, files
     if unread:
@@ -117,7 +123,7 @@ def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict
 def _read(
     session: Session,
     path: Path,
-    wanted: Sequence[tuple[int, str, Sequence[Action]]],
+    wanted: Sequence[tuple[int, str, Sequence[LogFile]]],
     newest: str,
 ) -> dict[int, Rows]:
     """The rows at these versions, given the schema and files of each, and the schema of the newest one."""
@@ -129,7 +135,7 @@ def _read(
     for version, schema, files in wanted:
         if schema not in snapshots:
             snapshots[schema] = log.getSnapshotAt(version, none, none, False)
-        adds = session.sequence(session.delta_action({"add": file}) for file in files)
+        adds = session.sequence(session.delta_action({"add": file.action}) for file in files)
         frame = DataFrame(log.createDataFrame(snapshots[schema], adds, False, none), session.spark)
         named = frame.selectExpr(f"{version} AS `version of the table`", "*")
         frames.setdefault(schema, []).append(named)
@@ -142,7 +148,7 @@ def _read(
 
 
 def rows_by_file(
-    session: Session, path: Path, version: int, files: Sequence[Action]
+    session: Session, path: Path, version: int, files: Sequence[LogFile]
 ) -> dict[str, Rows]:
     """The live rows of each file of a table at a version, by the path that its ``add`` says."""
     from pyspark.sql import DataFrame
@@ -150,19 +156,19 @@ def rows_by_file(
     log, none = session.delta_log(path), session.scala("scala.None")
     log.update(False, none, none)
     snapshot = log.getSnapshotAt(version, none, none, False)
-    adds = session.sequence(session.delta_action({"add": file}) for file in files)
+    adds = session.sequence(session.delta_action({"add": file.action}) for file in files)
     frame = DataFrame(log.createDataFrame(snapshot, adds, False, none), session.spark)
     found: dict[str, list[Row]] = {}
     for file, *values in frame.selectExpr("_metadata.file_name", "*").collect():
         found.setdefault(file, []).append(plain_row(values))
-    names = {file["path"]: unquote(file["path"]).rpartition("/")[2] for file in files}
+    names = {file.path: unquote(file.path).rpartition("/")[2] for file in files}
     return {path: sort_rows(found.get(name, ())) for path, name in names.items()}
 
 
-def _schema(commits: Sequence[Commit], version: int) -> str:
+def _schema(commits: Sequence[LogCommit], version: int) -> str:
     """The schema of a table at a version."""
-    known = [c.schema for c in commits if c.version <= version and c.schema is not None]
-    return known[-1]
+    known = [c.metadata for c in commits if c.version <= version and c.metadata is not None]
+    return known[-1].schema
 
 
 def plain_row(values: Iterable[Any]) -> Row:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
+    from isolitmus.model.budget import Budget
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.relation import Relation
     from isolitmus.model.run import Run
 
-__all__ = ["Frame", "History", "HistoryTest", "Litmus", "Relation", "Run"]
+__all__ = ["Budget", "Frame", "History", "HistoryTest", "Litmus", "Relation", "Run"]
 
 __getattr__ = lazily(
     __name__,
     {
+        "Budget": "budget",
         "Frame": "frame",
         "History": "history",
         "HistoryTest": "litmus",

@@ -7,16 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.readable import Command
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.statement import Read
 
-__all__ = ["Aside", "CacheTable", "Client", "SetConf", "Write"]
+__all__ = ["Aside", "CacheTable", "Client", "DataFrameWrite", "SetConf"]
 
 
-@dataclass(frozen=True, slots=True)
-class CacheTable:
+@dataclass(frozen=True, slots=True, repr=False)
+class CacheTable(Command):
     """``CACHE TABLE table``; with ``keep`` False ``UNCACHE TABLE table``.
 
     A cache belongs to all sessions of the JVM (SharedState.cacheManager), and every statement that
@@ -31,8 +33,8 @@ class CacheTable:
     keep: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetConf:
+@dataclass(frozen=True, slots=True, repr=False)
+class SetConf(Command):
     """``SET key = value``, for this transaction and those that come after it in its session."""
 
     sql: str
@@ -45,16 +47,21 @@ Aside = CacheTable | SetConf
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class DataFrameWrite:
     """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table; or a
     micro-batch of a streaming query, in output mode append or complete, that has what ``query`` gives.
     """
 
     table: str
+    """The table that is written into."""
     mode: Literal["append", "overwrite", "complete"]
+    """Of the writer, or the output mode of the stream."""
     query: str
+    """Whose rows are written, in SQL."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Of the writer, as they are written."""
     stream: bool = False
+    """It is a micro-batch of a streaming query."""
 
     @property
     def merges(self) -> bool:
@@ -69,19 +76,26 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Of one transaction: what is run ``before`` it, the queries that it reads into parameters
-    (``let``; ``:name`` in its SQL is then the literal value), its own confs, the session that it
-    shares with others (None: one of its own), the DataFrame write that it is, if it is one, and the
-    application with the version that it writes for, if it is to be idempotent: of a micro-batch, the
-    streaming query and the number of the batch.
-    """
+    """What the client of one transaction does beside its statement."""
 
     before: tuple[Aside, ...] = ()
+    """What it runs in its session before the transaction."""
     let: Mapping[str, Read] = field(default_factory=dict)
+    """The queries that it reads into parameters: ``:name`` in its SQL is then the literal value."""
     conf: Mapping[str, str] = field(default_factory=dict)
+    """Its own confs."""
     session: str | None = None
-    write: Write | None = None
+    """The session that it shares with others; None: one of its own."""
+    write: DataFrameWrite | None = None
+    """The DataFrame write that the transaction is, if it is one."""
     app: tuple[str, int] | None = None
+    """If it is idempotent, the application and its version: of a micro-batch the streaming query and the number."""
+    protocol: str | None = None
+    """The name of the commit check of its own writer, if another one than the run's writes it."""
+    scan: str | tuple[str, ...] = ()
+    """By which indexes its statements go: one for every scan of its table, or one for each scan in order."""
+    each: bool = False
+    """Whether its subqueries are evaluated for each row anew, also those that do not depend on it."""
 
     @property
     def asks(self) -> bool:

@@ -10,12 +10,12 @@ from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from isolitmus.model.spec import Expr, Spec
+    from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["names_in", "together", "unfolded", "with_axioms"]
+__all__ = ["conjunction", "names_in", "outspoken", "strict", "unfolded", "with_axioms"]
 
 
-def names_in(exprs: Iterable[Expr], definitions: Mapping[str, Expr]) -> frozenset[str]:
+def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> frozenset[str]:
     """The base names in some expressions once every definition is unfolded.
 
     >>> wr = Name("wr")
@@ -40,7 +40,7 @@ def names_in(exprs: Iterable[Expr], definitions: Mapping[str, Expr]) -> frozense
     return frozenset(found)
 
 
-def unfolded(expr: Expr, definitions: Mapping[str, Expr]) -> Expr:
+def unfolded(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
     """The expression with every ``let`` replaced by what it stands for.
 
     >>> print(unfolded(Name("depends"), {"depends": Binary("|", Name("wr"), Name("ww"))}))
@@ -57,8 +57,27 @@ def unfolded(expr: Expr, definitions: Mapping[str, Expr]) -> Expr:
             return Bracket(unfolded(operand, definitions))
 
 
+def outspoken(spec: Spec) -> Spec:
+    """The spec without its silences: what it forbids is forbidden, and all else admitted.
+
+    >>> from isolitmus.specs.cat import read
+    >>> spec = outspoken(read('"Mine" empty ww as lost silent rw as missed', "mine"))
+    >>> len(spec.silences), sorted(spec.needs)
+    (0, ['ww'])
+    """
+    if not spec.silences:
+        return spec
+    used = [*(axiom.expr for axiom in spec.axioms), *(label.expr for label in spec.labels)]
+    return replace(spec, silences=(), needs=names_in(used, spec.definitions))
+
+
+def strict(spec: Spec) -> Spec:
+    """The spec with its silences as axioms: what it admits is admitted, and all else forbidden."""
+    return replace(spec, axioms=spec.demands, silences=()) if spec.silences else spec
+
+
 def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
-    """The spec with these axioms of it only, and without what it shows and promises.
+    """The spec with these axioms of it only, and without what it shows, promises and is silent on.
 
     >>> from isolitmus.specs import protocol
     >>> spec = protocol("delta-serializable")
@@ -68,19 +87,20 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
     flat = tuple(Axiom(a.test, unfolded(a.expr, spec.definitions), a.name) for a in axioms)
     needs = names_in([axiom.expr for axiom in flat], {})
     return replace(
-        spec, name=name, title=name, axioms=flat, definitions={}, labels=(), promises=(), needs=needs
+        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(), promises=(),
+        needs=needs,
     )  # fmt: skip
 
 
-def together(first: Spec, second: Spec, name: str) -> Spec:
-    """What satisfies every axiom of both; it binds the orders that either does.
+def conjunction(first: Spec, second: Spec, name: str) -> Spec:
+    """What satisfies every axiom of both, and of which neither is silent; it binds the orders that either does.
 
     >>> from isolitmus.specs import level, protocol
-    >>> both = together(protocol("delta-serializable"), level("write-serializable"), "both")
+    >>> both = conjunction(protocol("delta-serializable"), level("write-serializable"), "both")
     >>> len(both.axioms), "Writer" in both.needs
     (9, True)
     """
-    parts = [with_axioms(spec, spec.axioms, name) for spec in (first, second)]
+    parts = [with_axioms(spec, spec.demands, name) for spec in (first, second)]
     axioms = tuple(axiom for part in parts for axiom in part.axioms)
     binders = tuple(dict.fromkeys((*first.binders, *second.binders)))
     return replace(

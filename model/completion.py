@@ -10,24 +10,26 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.frame import Frame
+from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
-from isolitmus.model.reads import with_reads
+from isolitmus.model.reads import add_reads
+from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
+from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.model.history import History
+    from isolitmus.model.frame import Frame
     from isolitmus.model.operations import Status, Transaction
+    from isolitmus.model.recorded import Recorded
 
-__all__ = ["DOUBT", "RELATIONS", "Completion", "completions", "unordered"]
+__all__ = ["Completion", "completions", "unordered"]
 
-RELATIONS = ("so", "wr", "ww", "rw")
-DOUBT = ", in an order of versions that nobody observed"
+RELATIONS = relations_of("histories")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,45 +39,41 @@ class Completion:
     ``orders[x]`` are the numbers of the writers of x, without the initial one.
     """
 
-    history: History
+    history: Recorded
     committed: frozenset[int]
     orders: Mapping[str, tuple[int, ...]]
 
-    def supposing(self) -> tuple[str, ...]:
-        """What this completion supposes of what nobody observed, a clause each.
+    def supposing(self) -> tuple[Reason, ...]:
+        """What this completion supposes of what nobody observed.
 
         >>> from isolitmus.model.history import History
-        >>> [c.supposing() for c in History.parse("w1(x1) w2(x2)").completions()]
-        [('x1 came before x2',), ('x2 came before x1',)]
+        >>> [str(*c.supposing()) for c in History.parse("w1(x1) w2(x2)").completions()]
+        ['x1 came before x2', 'x2 came before x1']
         """
         ends = [
-            f"{t.name} {'committed' if t.number in self.committed else 'aborted'}"
+            Reason.of("committed" if t.number in self.committed else "aborted", node=t.name)
             for t in self.history.transactions
             if t.status == "unknown"
         ]
         observed = _observed(self.history)
         orders = [
-            _came([f"{name}{number}" for number in order])
+            Reason.of("came in order", versions=[Version(name, number) for number in order])
             for name, order in sorted(self.orders.items())
             if any({(i, j), (j, i)}.isdisjoint(observed[name]) for i, j in combinations(order, 2))
         ]
         return (*ends, *orders)
 
     def frame(self, *, reasons: bool = True, reads: bool = False) -> Frame:
-        """The frame; ``reasons`` False leaves its ``why`` empty, for counting; ``reads`` True gives
+        """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives
         it the initial transaction and the reads as nodes, see ``model.reads``.
         """
-        frame = _Builder(self, reasons).frame()
-        return with_reads(self, frame, reasons=reasons) if reads else frame
+        builder = _CompletionFrame(self, reasons).build()
+        if reads:
+            add_reads(self.history, self.committed, self.orders, builder)
+        return builder.build()
 
 
-def _came(versions: list[str]) -> str:
-    if len(versions) == 2:
-        return " came before ".join(versions)
-    return f"{', '.join(versions[:-1])} and {versions[-1]} came in this order"
-
-
-def completions(history: History, *, orders: bool = True) -> Iterator[Completion]:
+def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completion]:
     """Every completion of a history, lazily: committed before aborted, orders by their numbers.
 
     ``orders`` False takes the first version order only, for who does not look at it.
@@ -99,7 +97,7 @@ def completions(history: History, *, orders: bool = True) -> Iterator[Completion
             yield Completion(history, committed, order)
 
 
-def unordered(history: History) -> tuple[tuple[Version, Version], ...]:
+def unordered(history: Recorded) -> tuple[tuple[Version, Version], ...]:
     """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
     observed = _observed(history)
     possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
@@ -111,7 +109,7 @@ def unordered(history: History) -> tuple[tuple[Version, Version], ...]:
     )
 
 
-def _writers(history: History, committed: frozenset[int]) -> dict[str, list[int]]:
+def _writers(history: Recorded, committed: frozenset[int]) -> dict[str, list[int]]:
     writers: dict[str, list[int]] = defaultdict(list)
     for transaction in history.transactions:
         if transaction.number in committed:
@@ -120,7 +118,7 @@ def _writers(history: History, committed: frozenset[int]) -> dict[str, list[int]
     return writers
 
 
-def _observed(history: History) -> dict[str, set[tuple[int, int]]]:
+def _observed(history: Recorded) -> dict[str, set[tuple[int, int]]]:
     """The observed pairs of writers of each object, closed under transitivity."""
     pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for first, second in history.order:
@@ -178,100 +176,104 @@ def _first(writers: list[int], before: set[tuple[int, int]]) -> Iterator[int]:
     return (w for w in writers if not any((other, w) in before for other in writers))
 
 
-class _Builder:
+class _CompletionFrame:
     def __init__(self, completion: Completion, reasons: bool) -> None:
         self.history = completion.history
         self.committed = completion.committed
         self.orders = {name: (INITIAL, *order) for name, order in completion.orders.items()}
-        self.reasons = reasons
         self.observed = _observed(self.history) if reasons else {}
         self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
-        self.rows = {name: [0] * len(self.place) for name in RELATIONS}
-        self.why: dict[tuple[str, int, int], str] = {}
-        self.matches = Matches.of(self.history)
+        names = [t.name for t in self.history.transactions]
+        self.builder = FrameBuilder(names, RELATIONS, sets_of("histories"), reasons=reasons)
+        self.matches = Matches.of(self.history.matches())
 
-    def frame(self) -> Frame:
+    def build(self) -> FrameBuilder:
         for session in self.history.sessions:
             self.session([number for number in session if number in self.committed])
         for name, order in self.orders.items():
             self.versions(name, order)
-        for transaction in self.history.transactions:
+        for i, transaction in enumerate(self.history.transactions):
+            self.builder.put("Writer" if transaction.writes else "Reader", i)
             if transaction.number not in self.committed:
+                self.builder.put("Aborted", i)
                 continue
             for operation in transaction.operations:
                 if isinstance(operation, ItemRead):
                     self.item(transaction, operation.version)
                 elif isinstance(operation, PredicateRead):
                     self.predicate(transaction, operation)
-        relations = {name: Relation(tuple(rows)) for name, rows in self.rows.items()}
-        names = tuple(t.name for t in self.history.transactions)
-        return Frame(names, relations, self.sets(), self.why)
+        return self.builder
 
-    def sets(self) -> dict[str, int]:
-        sets = {"Writer": 0, "Reader": 0, "Aborted": 0}
-        for i, transaction in enumerate(self.history.transactions):
-            sets["Writer" if transaction.writes else "Reader"] |= 1 << i
-            if transaction.number not in self.committed:
-                sets["Aborted"] |= 1 << i
-        return sets
-
-    def add(self, kind: str, i: int, j: int, why: str) -> None:
+    def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
         """A pair by the numbers of its transactions; none with T0, none of one with itself."""
-        if INITIAL in {i, j} or i == j:
-            return
-        a, b = self.place[i], self.place[j]
-        self.rows[kind][a] |= 1 << b
-        if self.reasons:
-            self.why.setdefault((kind, a, b), why)
+        if INITIAL not in {i, j} and i != j:
+            self.builder.add(relation, self.place[i], self.place[j], kind, **nouns)
 
     def session(self, numbers: list[int]) -> None:
-        for k, i in enumerate(numbers):
-            for j in numbers[k + 1 :]:
-                self.add("so", i, j, f"T{i} comes before T{j} in their session")
+        for i, j in combinations(numbers, 2):
+            self.add("so", i, j, "session", first=f"T{i}", second=f"T{j}")
 
     def versions(self, name: str, order: tuple[int, ...]) -> None:
         for i, j in pairwise(order):
-            why = f"T{j} wrote {name}{j}, the next version after {name}{i} of T{i}"
-            self.add("ww", i, j, why + self.doubt(name, i, j))
+            self.add(
+                "ww", i, j, "next version",
+                writer=f"T{j}", version=Version(name, j), before=Version(name, i), other=f"T{i}",
+                doubt=self.doubt(name, i, j),
+            )  # fmt: skip
 
     def item(self, transaction: Transaction, version: Version) -> None:
         """An edge wr from the writer of the version, and rw to the writer of the next one."""
-        name, reader, writer = version.object, transaction.number, version.writer
-        self.add("wr", writer, reader, f"T{reader} read {version}, which T{writer} wrote")
+        name, number, writer = version.object, transaction.number, version.writer
+        reader = f"T{number}"
+        self.add(
+            "wr",
+            writer,
+            number,
+            "read version",
+            reader=reader,
+            version=version,
+            writer=f"T{writer}",
+        )
         order = self.orders.get(name, (INITIAL,))
-        if writer == reader or writer not in order or writer == order[-1]:
+        if writer == number or writer not in order or writer == order[-1]:
             return
         following = order[order.index(writer) + 1]
-        why = f"T{reader} read {version} and T{following} wrote the next version {name}{following}"
-        self.add("rw", reader, following, why + self.doubt(name, writer, following))
+        self.add(
+            "rw", number, following, "version overwritten",
+            reader=reader, version=version, writer=f"T{following}",
+            following=Version(name, following), doubt=self.doubt(name, writer, following),
+        )  # fmt: skip
 
-    def doubt(self, name: str, i: int, j: int) -> str:
-        """Nothing if j's version follows i's in every completion, else that this is supposed."""
+    def doubt(self, name: str, i: int, j: int) -> bool:
+        """Whether j's version does not follow i's in every completion: this is supposed."""
         sure = self.observed.get(name, set())
         others = set(self.orders[name]) - {i, j, INITIAL}
         follows = i == INITIAL or (i, j) in sure
         alone = all((j, k) in sure or (k, i) in sure for k in others)
-        return "" if follows and alone else DOUBT
+        return not (follows and alone)
 
     def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
         """Edges wr from the versions up to the one seen, rw to the later ones, that change matches."""
-        reader, predicate = transaction.number, read.predicate
-        for name, writer in self.matches.seen(read).items():
+        number, predicate = transaction.number, read.predicate
+        reader = f"T{number}"
+
+        def add(relation: str, i: int, j: int, kind: str, writer: int) -> None:
+            version = Version(name, writer)
+            self.add(
+                relation, i, j, kind,
+                reader=reader, predicate=predicate, version=version, writer=f"T{writer}",
+            )  # fmt: skip
+
+        for name, seen in self.matches.seen(read).items():
             order = self.orders.get(name, (INITIAL,))
-            if writer not in order:
-                self.add(
-                    "wr",
-                    writer,
-                    reader,
-                    f"T{reader} read {predicate} with {name}{writer} of T{writer}",
-                )
+            if seen not in order:
+                add("wr", seen, number, "read with", seen)
                 continue
-            last = order.index(writer)
+            last = order.index(seen)
             for k, (i, j) in enumerate(pairwise(order)):
                 if not self.matches.changes(predicate, Version(name, i), Version(name, j)):
                     continue
-                change = f"{name}{j} of T{j}, which changes what matches"
                 if k < last:
-                    self.add("wr", j, reader, f"T{reader} read {predicate} after {change}")
+                    add("wr", j, number, "after change", j)
                 else:
-                    self.add("rw", reader, j, f"T{reader} read {predicate} without {change}")
+                    add("rw", number, j, "without change", j)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.normal import columns
 from isolitmus.model.values import show_row
 
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Row
 
-__all__ = ["UndeterminedError", "fallible", "holds", "may_hold"]
-
-
-class UndeterminedError(LitmusError):
-    """Nothing says whether a statement fails."""
+__all__ = ["fallible", "holds", "may_hold"]
 
 
 def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int] = ()) -> bool:

@@ -12,13 +12,13 @@ from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version, Write
 
 if TYPE_CHECKING:
-    from isolitmus.model.history import History
     from isolitmus.model.operations import Operation, Transaction
+    from isolitmus.model.recorded import Recorded
 
 __all__ = ["refuse_defects"]
 
 
-def refuse_defects(history: History) -> None:
+def refuse_defects(history: Recorded) -> None:
     """Raise a HistoryError for the first defect of a history; return if it has none."""
     _transactions(history)
     _matches(history)
@@ -26,7 +26,7 @@ def refuse_defects(history: History) -> None:
     _order(history)
 
 
-def _transactions(history: History) -> None:
+def _transactions(history: Recorded) -> None:
     numbers = [t.number for t in history.transactions]
     for first, second in pairwise(numbers):
         if first >= second:
@@ -95,7 +95,7 @@ def _seen(operation: Operation) -> int:
     return len(operation.seen) if isinstance(operation, PredicateRead) else 1
 
 
-def _matches(history: History) -> None:
+def _matches(history: Recorded) -> None:
     stated: dict[tuple[str, Version], tuple[bool, str]] = {}
     for transaction, read in history.predicate_reads():
         seen: dict[str, Version] = {}
@@ -115,7 +115,7 @@ def _matches(history: History) -> None:
                 )
 
 
-def _sessions(history: History) -> None:
+def _sessions(history: Recorded) -> None:
     known = {t.number for t in history.transactions}
     places: dict[int, int] = {}
     for k, session in enumerate(history.sessions, 1):
@@ -131,7 +131,7 @@ def _sessions(history: History) -> None:
             places[number] = k
 
 
-def _order(history: History) -> None:
+def _order(history: Recorded) -> None:
     transactions = {t.number: t for t in history.transactions}
     after: dict[Version, set[Version]] = {}
     for first, second in history.order:

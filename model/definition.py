@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.origin import Resolved
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.expression import Expr
+    from isolitmus.model.query import Query
     from isolitmus.model.schema import Column
-    from isolitmus.model.statement import Query
 
 __all__ = [
     "AddColumns",
@@ -25,8 +27,9 @@ __all__ = [
     "DropColumn",
     "DropConstraint",
     "DropFeature",
+    "DropNotNull",
     "How",
-    "Late",
+    "RemoveMapping",
     "RenameColumn",
     "Replace",
     "Restore",
@@ -47,10 +50,19 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperties:
-    """``UNSET TBLPROPERTIES [IF EXISTS]``."""
+    """``UNSET TBLPROPERTIES [IF EXISTS]``; what is not there stays away, either way."""
 
     keys: tuple[str, ...]
-    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMapping:
+    """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it: columns have the names in
+    the files that they have in the table, so every file is written anew.
+    """
+
+    unset: bool
+    """Whether the property goes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,13 @@ class CommentColumn:
 
     name: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropNotNull:
+    """``ALTER COLUMN name DROP NOT NULL``; every column takes NULL already."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +147,12 @@ class ClusterBy:
 Change = (
     SetProperties
     | UnsetProperties
+    | RemoveMapping
     | AddColumns
     | DropColumn
     | RenameColumn
     | CommentColumn
+    | DropNotNull
     | AddConstraint
     | DropConstraint
     | DropFeature
@@ -140,8 +161,8 @@ Change = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+@dataclass(frozen=True, slots=True, repr=False)
+class Definition(Resolved):
     """``ALTER TABLE target …`` or ``COMMENT ON TABLE target IS …``."""
 
     sql: str
@@ -149,8 +170,8 @@ class Definition:
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
+@dataclass(frozen=True, slots=True, repr=False)
+class Restore(Resolved):
     """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has left."""
 
     sql: str
@@ -158,60 +179,61 @@ class Restore:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """``[CREATE OR] REPLACE TABLE target …``: another table under the same name, with the columns that
-    the first one was declared with; empty, or with what ``query`` gives.
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class Replace(Resolved):
+    """``[CREATE OR] REPLACE TABLE target …``: another table under the same name."""
 
     sql: str
+    """As written."""
     target: str
+    """The table, with the columns that the first one was declared with."""
     query: Query | None
+    """What the table has afterwards; None: nothing."""
     create: bool
+    """It need not be there."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Those that it is given."""
 
 
 How = Literal["create", "create if not exists", "create or replace", "replace"]
 """In which way a statement makes a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
-    """``CREATE TABLE [IF NOT EXISTS] target …``: a table with the columns that it is declared with;
-    empty, or with what ``query`` gives.
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class Create(Resolved):
+    """``CREATE TABLE [IF NOT EXISTS] target …``."""
 
     sql: str
+    """As written."""
     target: str
+    """The table, with the columns that it is declared with."""
     query: Query | None
+    """What the table has at first; None: nothing."""
     if_not_exists: bool
+    """Nothing happens if it is there."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Those that it is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clone:
-    """``CREATE TABLE target SHALLOW CLONE source``: a table with the files that another one has, as it
-    is or, with ``version``, as that init statement has left it.
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class Clone(Resolved):
+    """``CREATE TABLE target SHALLOW CLONE source``: a table with the files that another one has."""
 
     sql: str
+    """As written."""
     target: str
+    """The table that is made."""
     source: str
+    """The table whose files it has."""
     version: int | None
+    """As this init statement (from 1) has left it; None: as it is."""
     how: How
+    """What becomes of a table that is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
+@dataclass(frozen=True, slots=True, repr=False)
+class Convert(Resolved):
     """``CONVERT TO DELTA target``: the files of a Parquet table become those of a Delta table."""
-
-    sql: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """A statement on columns that another one adds: it is read when it runs."""
 
     sql: str
     target: str

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["LogCommit", "LogFile", "Metadata", "Protocol"]
+__all__ = [
+    "DEFAULT_LEVEL",
+    "LEVEL_KEY",
+    "LogCommit",
+    "LogFile",
+    "LogMetadata",
+    "LogProtocol",
+    "live_files",
+]
 
 DEFAULT_LEVEL = "Serializable"
 """The level of a table that says nothing (DeltaConfig.scala, ISOLATION_LEVEL)."""
@@ -22,18 +30,22 @@ LEVEL_KEY = "delta.isolationLevel"
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A data file as an ``add`` or ``remove`` names it; with its deletion vector it is one entry.
-
-    ``vector`` is the vector's unique id (empty: none) and ``marked`` the number of rows that it marks as
-    deleted; ``partition`` is None where the action does not say it; ``stats`` is JSON, as written.
-    """
+    """A data file as an ``add`` or ``remove`` names it; with its deletion vector it is one entry."""
 
     path: str
+    """Where it is, from the table's folder or as a whole."""
     vector: str = ""
+    """The unique id of its deletion vector; empty: none."""
     marked: int = 0
+    """The number of rows that the vector marks as deleted."""
     partition: Mapping[str, str | None] | None = None
+    """The values of the partition columns; None: the action does not say them."""
     data_change: bool = True
+    """False: the action changes no row of the table."""
     stats: str | None = None
+    """JSON, as written."""
+    action: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """All that the action says of it."""
 
     @property
     def entry(self) -> tuple[str, str]:
@@ -42,17 +54,18 @@ class LogFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class LogMetadata:
     """A table's metadata, as far as its conflicts depend on it.
 
     ``types`` are the top-level columns by lower-case name, with the name in files (column mapping) and
     the type as Delta writes it; a type that has parts is the word ``nested``, a string that compares in
-    another way ``special``.
+    another way ``special``. ``schema`` is all that it says of the columns, Spark's JSON.
     """
 
     types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     partitioned_by: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
+    schema: str = field(default="", compare=False)
 
     @property
     def level(self) -> str:
@@ -61,7 +74,7 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class LogProtocol:
     """The versions and features that readers and writers of a table must know."""
 
     reader: int
@@ -81,12 +94,19 @@ class LogCommit:
     """
 
     version: int
+    """The one that it makes."""
     info: Mapping[str, Any] = field(default_factory=dict)
+    """What ``commitInfo`` says."""
     adds: tuple[LogFile, ...] = ()
+    """Files that come."""
     removes: tuple[LogFile, ...] = ()
+    """Files that go."""
     changes: int = 0
-    metadata: Metadata | None = None
-    protocol: Protocol | None = None
+    """How many files of changes to rows (``cdc``) it has."""
+    metadata: LogMetadata | None = None
+    """The table's from then on; None: as before."""
+    protocol: LogProtocol | None = None
+    """Delta's reader and writer versions from then on; None: as before."""
 
     @property
     def operation(self) -> str | None:
@@ -120,6 +140,59 @@ class LogCommit:
         return -1 if said is None and self.version == 0 else said
 
     @property
+    def transaction(self) -> str | None:
+        """The id of the transaction, which is no other's."""
+        return self.info.get("txnId")
+
+    @property
+    def timestamp(self) -> int:
+        """When it says that it was committed, in milliseconds."""
+        said: int = self.info.get("timestamp", 0)
+        return said
+
+    @property
     def changes_rows(self) -> bool:
         """Whether it says that it adds or removes rows, and does not only move them."""
         return any(f.data_change for f in (*self.adds, *self.removes))
+
+    @property
+    def words(self) -> str:
+        """The commit for a person.
+
+        >>> add = LogFile("f", partition={"day": "3"})
+        >>> LogCommit(8, {"operation": "WRITE", "isBlindAppend": True}, (add,)).words
+        'version 8 (WRITE: 1 file added in day=3, a blind append)'
+        """
+        counts = ((len(self.adds), "added"), (len(self.removes), "removed"))
+        files = " and ".join(
+            f"{count} file{'s' if count > 1 else ''} {what}" for count, what in counts if count
+        )
+        folders = {
+            ", ".join(f"{k}={v}" for k, v in file.partition.items())
+            for file in (*self.adds, *self.removes)
+            if file.partition
+        }
+        where = f" in {'; '.join(sorted(folders))}" if folders else ""
+        blind = ", a blind append" if self.blind else ""
+        said = f"{files}{where}{blind}" if files else "no file"
+        return f"version {self.version} ({self.operation}: {said})"
+
+
+def live_files(commits: Iterable[LogCommit]) -> tuple[LogFile, ...]:
+    """The files that are in force after the commits, which begin with version 0.
+
+    A file is its path together with its deletion vector: a commit that deletes rows by a vector
+    removes the one and adds the other.
+
+    >>> marked = LogFile("f", "v", 1)
+    >>> deleted = LogCommit(1, adds=(marked,), removes=(LogFile("f"),))
+    >>> live_files([LogCommit(0, adds=(LogFile("f"),)), deleted]) == (marked,)
+    True
+    """
+    files: dict[tuple[str, str], LogFile] = {}
+    for commit in commits:
+        for file in commit.removes:
+            files.pop(file.entry, None)
+        for file in commit.adds:
+            files[file.entry] = file
+    return tuple(files.values())

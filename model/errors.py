@@ -2,55 +2,120 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "Ended",
+    "EngineFailed",
     "EngineUnavailable",
     "FrameError",
     "HistoryError",
     "IsolitmusError",
+    "Limit",
     "LitmusError",
     "LogError",
+    "MemoryLimit",
+    "NoLitmusTest",
     "Refused",
     "SpecError",
     "SqlError",
+    "SqlProblem",
     "TimeLimit",
+    "UndeterminedError",
     "UnknownName",
     "brief",
     "clip",
     "excerpt",
     "near",
+    "printable",
+    "sentence",
 ]
 
 
 WIDTH = 120
 """How much of a line a message shows."""
+NEAR = 0.66
+"""How much of two names is alike (difflib's ratio) where one may have been meant for the other."""
 LISTED = 12
 """How many names a message lists."""
+LONGEST = 800
+"""How long a message is."""
+QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
+WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
+
+
+SqlProblem = Literal["syntax", "no table", "no column", "column there", "arity", "type", "outside"]
+"""What can be wrong with a statement: it does not parse; there is no such table or column, or there is
+such a column already; a list is too long or too short; a value is of another type; or else isolitmus
+does not model it.
+"""
 
 
 class IsolitmusError(Exception):
-    """The root of every error that isolitmus raises on purpose; its text is one sentence for a person."""
+    """The root of every error that isolitmus raises on purpose; its text is one ``sentence`` for a person,
+    whatever it was made of, and ``status`` the exit status of a command that it ends.
+    """
+
+    status: ClassVar[int] = 2
+
+    def __init__(self, text: str) -> None:
+        super().__init__(sentence(text))
 
 
 class SpecError(IsolitmusError):
     """A spec file (``.cat``) that does not read, or names what its frame cannot have."""
 
 
+class ClauseError(IsolitmusError):
+    """A clause of a protocol of which its format makes nothing: the number of the clause, and of the word in it,
+    from 0.
+    """
+
+    def __init__(self, text: str, clause: int = 0, word: int = 0) -> None:
+        super().__init__(text)
+        self.clause, self.word = clause, word
+
+
 class SqlError(IsolitmusError):
-    """A statement outside the fragment of SQL that the model understands."""
+    """A statement outside the fragment of SQL that the model understands: the ``problem``, where in its
+    text, from 0, if that is known, and of which ``kind`` it is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        problem: str = "",
+        start: int | None = None,
+        kind: SqlProblem = "outside",
+    ) -> None:
+        super().__init__(message)
+        self.problem, self.start, self.kind = problem, start, kind
 
 
 class LitmusError(IsolitmusError):
     """A litmus or scope file that does not read or contradicts itself."""
 
 
+class StepBeyond(LitmusError):
+    """A step of a schedule that comes where its transaction gives no more."""
+
+
 class LogError(IsolitmusError):
     """A table's log that cannot be read: it is none, has a gap, or holds what is unknown."""
+
+
+class UndeterminedError(LitmusError):
+    """Nothing says whether a statement fails."""
+
+
+class NoLitmusTest(LitmusError):
+    """A TOML file that is something else."""
 
 
 class Refused(LitmusError):
@@ -70,11 +135,37 @@ class UnknownName(IsolitmusError):
 
 
 class EngineUnavailable(IsolitmusError):
-    """An engine that could not be started: no Java, no jar, no package (exit status 4)."""
+    """An engine that could not be started, or that ended: no Java, no jar, no package, a JVM that died."""
+
+    status = 4
 
 
-class TimeLimit(IsolitmusError):
-    """A time limit ended the work before it was done (exit status 3)."""
+class EngineFailed(IsolitmusError):
+    """An engine that failed at what is no transaction of a litmus test: it lives on, the test is not carried out."""
+
+    status = 4
+
+
+class Ended(IsolitmusError):
+    """Something ended the work before it was done, and it was not the user's input: a limit, a full disk, an
+    engine that died.
+    """
+
+    status = 3
+
+
+class Limit(Ended):
+    """A limit ended the work. ``examined``: how much had been looked at then, if that was counted."""
+
+    examined = 0
+
+
+class TimeLimit(Limit):
+    """The limit was one of time."""
+
+
+class MemoryLimit(Limit):
+    """The limit was one of memory."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -85,14 +176,51 @@ def near(name: str, known: Iterable[str]) -> str:
     >>> near("x", ["so", "wr"])
     '; known: so, wr'
 
-    Of many names the first few are listed.
+    Of many names the first few are listed. Of names with dots only the last part differs, if the rest is one.
     """
     names = sorted(known)
-    close = get_close_matches(name, names, n=1)
+    family = name[: name.rfind(".") + 1]
+    tails = {n.removeprefix(family): n for n in names if n.startswith(family)}
+    close = get_close_matches(name.removeprefix(family), tails, 1, NEAR)
     if close:
+        return f"; did you mean '{tails[close[0]]}'?"
+    if not tails and (close := get_close_matches(name, names, 1, NEAR)):
         return f"; did you mean '{close[0]}'?"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"; known: {', '.join(names[:LISTED])}{more}" if names else ""
+
+
+def sentence(text: str) -> str:
+    r"""A message as it is shown: on one line, below which the text's line may stand with a caret
+    (``excerpt``). Nothing in it is what a terminal obeys, and no more than a line of what it quotes.
+
+    >>> sentence("no level 'a\x1b[31m\nb'"), len(sentence(f"no level '{'x' * 5000}'; known: so"))
+    ("no level 'a\\x1b[31m b'", 142)
+    """
+    head, *shown = text.rsplit("\n", 2)
+    if shown and (len(shown) < 2 or shown[1].strip() != "^"):
+        head, shown = text, []
+    line = printable(re.sub(r"\s*\n\s*", " ", head.strip()))
+    line = QUOTED.sub(
+        lambda found: (
+            found[0] if len(found[0]) <= WIDTH + 2 else f"'{brief(found[0][1:-1], WIDTH)}'"
+        ),
+        line,
+    )
+    line = WORD.sub(lambda found: brief(found[0], 2 * WIDTH), line)
+    return "\n".join([brief(line, LONGEST) if len(line) > LONGEST else line, *shown])
+
+
+def printable(text: str) -> str:
+    r"""A text as one line that any terminal shows and none obeys: what does not print, the end of a line
+    among it, is written as Python writes it.
+
+    >>> printable("red: \x1b[31m, from right to left: \u202e")
+    'red: \\x1b[31m, from right to left: \\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def brief(text: str, most: int = 400) -> str:
@@ -130,5 +258,5 @@ def clip(line: str, column: int) -> tuple[str, int]:
     True
     """
     start = max(column - 1 - WIDTH // 2, 0) if len(line) > WIDTH else 0
-    shown = "".join(c if c.isprintable() or c == "\t" else " " for c in line[start : start + WIDTH])
+    shown = "".join(c if c.isprintable() else " " for c in line[start : start + WIDTH])
     return shown, column - start

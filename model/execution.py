@@ -10,16 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.table import File, TableRow, TableState
+from isolitmus.model.default import DELTA
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.table import TableState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.model.expression import EvaluationError
+    from isolitmus.model.file import File, FileKey, TableRow
     from isolitmus.model.footprint import Footprint
+    from isolitmus.model.spec import Spec
     from isolitmus.model.values import Row, Rows
 
-__all__ = ["Asked", "Database", "Effect", "Event", "Execution", "RowRead", "RowWrite", "births"]
+__all__ = ["Database", "Effect", "Event", "Execution", "ReadSet", "RowRead", "RowWrite", "births"]
 
 Database = Mapping[str, TableState]
 """The tables by name; one that nobody has made yet is not among them."""
@@ -27,18 +32,19 @@ Database = Mapping[str, TableState]
 
 @dataclass(frozen=True, slots=True)
 class RowRead:
-    """A predicate read (Adya): the table, the predicate in words and as a function of a row's
-    values, and the row versions that matched and were used.
-
-    ``version`` is the one it was made at, None for the transaction's read version. It differs where
-    the client read outside the transaction, or a subquery was planned before the snapshot was taken.
-    """
+    """A predicate read (Adya)."""
 
     table: str
+    """The table that is read."""
     words: str
+    """The predicate, in words."""
     matches: Callable[[Row], bool]
+    """The predicate, of a row's values."""
     matched: tuple[TableRow, ...]
+    """The row versions that matched and were used."""
     version: int | None = None
+    """The version at which it was made; None: the transaction's read version. It differs where the client
+    read outside the transaction, or a subquery was planned before the snapshot was taken."""
 
     def sees(self, row: Row | None) -> bool:
         """Whether there is a row and it matches."""
@@ -58,6 +64,7 @@ class RowWrite:
 def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
     """The writes of rows that are new in a table.
 
+    >>> from isolitmus.model.file import TableRow
     >>> births("t", [TableRow("a.0", "a", (1,))])
     (RowWrite(table='t', id='a.0', before=None, after=(1,)),)
     """
@@ -66,49 +73,83 @@ def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails with.
-
-    ``rows`` is the result of a reader, which has no footprint. ``closing``: the operation of an empty
-    commit that follows the statement's own at once.
-    """
+    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails with."""
 
     reads: tuple[RowRead, ...] = ()
+    """The predicates that it read, with the rows that matched."""
     writes: tuple[RowWrite, ...] = ()
+    """The rows that it inserted, rewrote and deleted."""
     adds: tuple[File, ...] = ()
-    removes: frozenset[str] = frozenset()
+    """The files that it adds."""
+    removes: frozenset[str | FileKey] = frozenset()
+    """Paths of files that it removes, whatever their vectors, or files with theirs."""
     footprint: Footprint | None = None
+    """What its commit is checked by; a reader has none."""
     operation: str | None = None
+    """What its commit says that it is."""
     closing: str | None = None
+    """The operation of an empty commit that follows its own at once."""
     rows: Rows | None = None
+    """The result of a reader."""
     error: EvaluationError | None = None
+    """What it fails with."""
+    unwritable: EvaluationError | None = None
+    """What it fails with when it is written: no sooner is what it writes looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What delta-rs takes a transaction to have read: the paths of files (None: whatever was there), and
-    whether a file that another one adds could hold what it asks for.
-    """
+class ReadSet:
+    """What delta-rs takes a transaction to have read."""
 
     files: frozenset[str] | None
+    """The paths of files; None: whatever was there."""
     could_match: Callable[[File], bool]
+    """Whether a file that another transaction adds could hold what it read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A transaction in an execution; ``version`` is the first that it made, None if it recorded nothing (a reader, a no-op, an
-    abort). ``session`` is the name of the session that it shares with others, if it does; ``asked`` is
-    there where a protocol needs it.
-    """
+class Event(Readable):
+    """A transaction in an execution."""
 
     name: str
+    """What the litmus test calls it."""
     effect: Effect
+    """What its statement did on its snapshot."""
     read_version: int
+    """The version of its snapshot."""
     version: int | None = None
+    """The first that it made; None: it recorded nothing (a reader, a no-op, an abort)."""
     conflict: str | None = None
+    """The exception of the conflict that ended it."""
     error_class: str | None = None
+    """The class of the error, where it has one."""
     labels: frozenset[str] = field(default_factory=frozenset)
+    """What the protocol reports of it (``show … as``)."""
     session: str | None = None
-    asked: Asked | None = None
+    """The session that it shares with others; None: one of its own."""
+    read_set: ReadSet | None = None
+    """There where a protocol needs it."""
+    rolled_back: bool = False
+    """Whether its client ended it without a commit."""
+    silence: str | None = None
+    """What its protocol leaves unsaid of its commit (``silent … as``): there the run ended. Of those that had not
+    ended by then the same."""
+    under: Spec | None = None
+    """The commit check of its own writer, if another one than the run's writes it."""
+
+    def __repr__(self) -> str:
+        """What became of it, and how much it read and wrote."""
+        effect = self.effect
+        end = (
+            self.conflict
+            or self.silence
+            or (type(effect.error).__name__ if effect.error is not None else "")
+        )
+        made = " and ".join(map(str, self.commits))
+        fate = end or (f"becomes version {made}" if made else "records nothing")
+        rows = sum(len(read.matched) for read in effect.reads)
+        counts = f"{many(rows, 'row')} read, {many(len(effect.writes), 'row')} written"
+        return f"{self.name} reads version {self.read_version}, {fate}: {counts}"
 
     def seen_by(self, read: RowRead) -> int:
         """The version at which one of its reads was made."""
@@ -124,19 +165,26 @@ class Event:
     def missed(self, winner: Event) -> bool:
         """Whether another one became a version of the same table after the one that it read."""
         wrote, read = winner.effect.footprint, self.effect.footprint
-        if wrote is None or read is None or wrote.schema.name != read.schema.name:
+        if wrote is None or read is None or wrote.table != read.table:
             return False
         return winner.version is not None and winner.version > self.read_version
 
     @property
     def aborted(self) -> bool:
-        """Whether a conflict or an error ended it."""
-        return self.conflict is not None or self.effect.error is not None
+        """Whether a conflict, an error, its client or a silence ended it, without a commit."""
+        stopped = self.conflict is not None or self.silence is not None
+        return stopped or self.rolled_back or self.effect.error is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
-    """Events in the order in which they ended, and the database at every version."""
+class Execution(Readable):
+    """Events in the order in which they ended, and the database at every version; the ``format`` by which
+    they were carried out.
+    """
 
     events: tuple[Event, ...]
     states: tuple[Database, ...]
+    format: str = DELTA
+
+    def __repr__(self) -> str:
+        return few([f"versions 0 to {len(self.states) - 1}", *(f"  {e}" for e in self.events)])

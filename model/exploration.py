@@ -6,38 +6,43 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-__all__ = ["EACH", "KINDS", "Batch", "batches"]
+__all__ = ["EACH", "Batch", "batches"]
 
-KINDS: Mapping[str, str] = {
-    "tables": "SQL statements, two to four, on tables with rows, some in one session",
-    "raw": "transactions of which reads and actions are given",
-}
-"""What is drawn, and what that is."""
 EACH = 100
 """So many tests are drawn from one seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """So many tests of a kind, drawn from a seed; of how many of them the model says nothing, the others
-    being as predicted. ``unsaid`` None: not carried out yet.
-    """
+    """So many tests of a kind, drawn from a seed."""
 
     kind: str
+    """What its tests are called (``Format.random``)."""
     seed: int
+    """Of the random numbers."""
     count: int
+    """How many tests."""
     unsaid: int | None = None
+    """Of how many the model says nothing, the others being as predicted; None: not carried out yet."""
+    drawn: str = ""
+    """A digest of the tests: a seed draws others when what draws them changes."""
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What decides which tests are drawn."""
+        """What the tests are drawn by."""
         return self.kind, self.seed, self.count
 
     def to_json(self) -> dict[str, Any]:
-        """The batch as interface.md has documents."""
-        return {"tests": self.kind, "seed": self.seed, "count": self.count, "unsaid": self.unsaid}
+        """The batch as docs/interface.md, 6, has it."""
+        return {
+            "tests": self.kind,
+            "seed": self.seed,
+            "count": self.count,
+            "drawn": self.drawn,
+            "unsaid": self.unsaid,
+        }
 
 
 def batches(kind: str, seed: int, count: int) -> Iterator[Batch]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, UndeterminedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,11 +53,14 @@ RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
 
 
 class EvaluationError(IsolitmusError):
-    """A statement that fails while it runs; ``exception`` is the class that Spark raises."""
+    """A statement that fails while it runs; ``exception`` is the class that Spark raises, ``error_class``
+    its error class, where the model knows it.
+    """
 
-    def __init__(self, exception: str, text: str) -> None:
+    def __init__(self, exception: str, text: str, error_class: str | None = None) -> None:
         super().__init__(text)
         self.exception = exception
+        self.error_class = error_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,20 +201,27 @@ class Aggregate:
 @dataclass(frozen=True, slots=True)
 class Subquery:
     """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one value
-    of an aggregate. Its own columns have this ``side``, those of the query around it lower ones.
-
-    ``rows`` are those of its table, None before the statement meets a snapshot.
+    of an aggregate.
     """
 
     kind: Literal["exists", "in", "scalar"]
+    """How the expression uses its rows."""
     table: str
+    """The table that it reads."""
     item: Expr
+    """What it selects."""
     where: Expr | None
+    """Which rows; None: all."""
     side: int
+    """The side of its own columns; those of the query around it have lower ones."""
     type: Type = "BOOLEAN"
+    """Of its value."""
     operand: Expr | None = None
+    """What is looked for among its rows, of ``in``."""
     grouped: bool = False
+    """The item is an aggregate."""
     rows: tuple[Row, ...] | None = None
+    """Those of its table; None before the statement meets a snapshot."""
 
     @property
     def correlated(self) -> bool:
@@ -364,16 +374,37 @@ def _aggregate(
 ) -> Value:
     if operand is None:
         return len(group)
-    values = [v for v in (evaluate(operand, rows) for rows in group) if v is not None]
+    try:
+        values = [v for v in (evaluate(operand, rows) for rows in group) if v is not None]
+    except EvaluationError as error:
+        if function != "count":
+            raise
+        raise UndeterminedError(
+            f"count({operand}) fails ({error}): whether an engine computes what it only counts is up to its plan"
+        ) from None
     match function:
         case "count":
             return len(values)
         case "sum":
-            return fit(sum(map(_int, values)), "BIGINT") if values else None
+            return _sum([_int(v) for v in values]) if values else None
         case "min":
             return min(values, default=None)
         case "max":
             return max(values, default=None)
+
+
+def _sum(values: Sequence[int]) -> int:
+    """The sum in BIGINT. Of no order that the rows may come in a part overflows if neither what is
+    positive does nor what is negative; some order is without overflow wherever the whole is.
+    """
+    total = fit(sum(values), "BIGINT")
+    low, high = RANGES["BIGINT"]
+    if sum(v for v in values if v > 0) > high or sum(v for v in values if v < 0) < low:
+        raise UndeterminedError(
+            f"a sum of {len(values)} values is {total}, which fits into BIGINT, but in some order of the"
+            " rows a part of it does not: whether an engine fails on that is up to its plan"
+        )
+    return total
 
 
 def fit(value: int, type_: Type, error: str = "SparkArithmeticException") -> int:

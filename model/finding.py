@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.records import Records, Tabular
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,7 +34,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Readable):
     """One thing that a log shows: its versions, oldest first, whether it is so or may be, and why.
 
     ``why`` is a sentence without its full stop.
@@ -41,8 +45,11 @@ class Finding:
     certainty: Certainty
     why: str
 
+    def __repr__(self) -> str:
+        return f"{self.kind}, {self.certainty}, {', '.join(map(str, self.versions))}: {self.why}"
+
     def to_json(self) -> dict[str, object]:
-        """The finding as interface.md has it."""
+        """The finding as docs/interface.md, 6, has it."""
         return {
             "kind": self.kind,
             "versions": list(self.versions),
@@ -52,20 +59,43 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """What the log of one table shows: versions ``first`` to ``last`` were looked at, one by one.
-
-    ``counts`` has every finding by kind and certainty; ``findings`` the first of each, as many as are
-    kept. ``notes`` says what was not looked at, a sentence each.
-    """
+class Audit(Readable, Tabular):
+    """What the log of one table shows."""
 
     table: str
+    """The path of the table."""
     first: int
+    """The first version that was looked at."""
     last: int
+    """The last one."""
     findings: tuple[Finding, ...]
+    """The first of each kind and certainty, as many as are kept."""
     counts: Mapping[tuple[str, Certainty], int] = field(default_factory=dict)
+    """All of them, by kind and certainty."""
     notes: tuple[str, ...] = ()
+    """What was not looked at, a sentence each."""
     seconds: float = 0.0
+    """How long it took."""
+    ended: str | None = None
+    """What ended it before the newest commit."""
+
+    @property
+    def records(self) -> Records:
+        """The findings that are kept, a row each."""
+        return Records(
+            ("table", "kind", "versions", "certainty", "why"),
+            tuple(
+                (self.table, f.kind, " ".join(map(str, f.versions)), f.certainty, f.why)
+                for f in self.findings
+            ),
+        )
+
+    def __repr__(self) -> str:
+        """What was looked at, and how much was found."""
+        found = [f"  {kind}, {sure}: {number:,}" for (kind, sure), number in self.counts.items()]
+        ended = [f"  ended: {self.ended}"] if self.ended is not None else []
+        head = f"{self.table}: {many(self.commits, 'commit')}, versions {self.first} to {self.last}"
+        return few([head, *(found or ["  nothing found"]), *ended])
 
     @property
     def commits(self) -> int:
@@ -73,7 +103,7 @@ class Audit:
         return self.last - self.first + 1
 
     def to_json(self) -> dict[str, object]:
-        """The audit as interface.md has it."""
+        """The audit as docs/interface.md, 6, has it."""
         return {
             "table": self.table,
             "commits": self.commits,
@@ -84,5 +114,6 @@ class Audit:
                 for (kind, certainty), number in self.counts.items()
             ],
             "notes": list(self.notes),
+            "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }

@@ -3,47 +3,87 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.errors import FrameError
-from isolitmus.model.vocabulary import RELATIONS, SETS
+from isolitmus.model.errors import FrameError, printable
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.reason import Reason
+from isolitmus.model.relation import Relation
+from isolitmus.model.vocabulary import BASE, RELATIONS, SETS, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.relation import Relation
+    from networkx import MultiDiGraph
 
-__all__ = ["Edge", "Frame"]
+__all__ = ["Edge", "Frame", "FrameBuilder"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One pair of a base relation, by the names of its nodes, with the reason why it is there."""
+    """One pair of a base relation, with the reason why it is there.
+
+    >>> locked = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
+    >>> Edge("a", "b", "rw", Reason()).term.verb, Edge("a", "b", "waits", Reason(), locked).term.verb
+    ('does not see', 'waits for')
+    """
 
     source: str
+    """The name of the first node."""
     target: str
+    """The name of the second."""
     kind: str
-    why: str
+    """The relation; or an expression over it, ``rw^-1``."""
+    reason: Reason
+    """Why the pair is in it."""
+    own: Term | None = None
+    """What a format says of a relation of its own."""
+
+    @property
+    def term(self) -> Term | None:
+        """What its kind means; None if that is no single base relation (``rw^-1``)."""
+        if self.own is not None and self.own.name == self.kind:
+            return self.own
+        return RELATIONS.get(self.kind)
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return str(self.reason)
+
+    def __str__(self) -> str:
+        return f"{self.kind}  {self.source} → {self.target}  {self.why}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """Nodes by name, relations (lower case) and sets (capitals, as bitsets) over their positions.
+class Frame(Readable):
+    """Nodes by name, relations and sets over their positions: all that a spec sees.
 
-    ``why[kind, i, j]`` is the reason for a pair of a base relation, a clause that reads after
-    "because"; a frame made for counting only may leave it empty. The nodes are transactions; where
-    reads count one by one, the initial transaction and the reads are ``beside`` them, at the end.
-
+    >>> from isolitmus.model.reason import Reason
     >>> from isolitmus.model.relation import Relation
-    >>> Frame(("a", "b"), {"wr": Relation.of(2, [(0, 1)])}, {"Writer": 0b01}).names()
+    >>> why = {("wr", 0, 1): Reason("b read it")}
+    >>> frame = Frame(("a", "b"), {"wr": Relation.of(2, [(0, 1)])}, {"Writer": 0b01}, why)
+    >>> frame.names()
     ['Writer', 'wr']
+    >>> frame
+    a  Writer
+    b
+    <BLANKLINE>
+    wr  a → b  b read it
     """
 
     nodes: tuple[str, ...]
+    """Transactions by name; where reads count one by one, the initial transaction and the reads follow."""
     relations: Mapping[str, Relation]
+    """By name (lower case), over the positions of the nodes."""
     sets: Mapping[str, int]
-    why: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
+    """By name (capitals), as bitsets of these positions."""
+    reasons: Mapping[tuple[str, int, int], Reason] = field(default_factory=dict)
+    """Why a pair is in a base relation, by its name and the two positions; one made for counting has none."""
     beside: int = 0
+    """How many of the nodes, at the end, are no transactions."""
+    own: Mapping[str, Term] = field(default_factory=dict)
+    """Terms that only the format of the frame has, by name."""
 
     def __post_init__(self) -> None:
         n = len(self.nodes)
@@ -53,6 +93,27 @@ class Frame:
         for name, members in self.sets.items():
             if members >> n:
                 raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
+
+    def lines(self) -> list[str]:
+        """A line for each node with its sets, then one for each pair of a relation with its reason."""
+        width = max(map(len, self.nodes), default=0)
+        lines = [
+            f"{node:<{width}}  {', '.join(self.member_of(node))}".rstrip() for node in self.nodes
+        ]
+        edges = [(e.kind, f"{e.source} → {e.target}", e.why) for e in self.edges()]
+        if edges:
+            wide = max(len(kind) for kind, _, _ in edges), max(len(pair) for _, pair, _ in edges)
+            lines.append("")
+            lines += [
+                f"{kind:<{wide[0]}}  {pair:<{wide[1]}}  {why}".rstrip() for kind, pair, why in edges
+            ]
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return few(self.lines())
 
     @property
     def transactions(self) -> int:
@@ -69,23 +130,58 @@ class Frame:
 
     def edge(self, kind: str, i: int, j: int) -> Edge:
         """The pair (i, j) of a base relation with its reason."""
-        return Edge(self.nodes[i], self.nodes[j], kind, self.why.get((kind, i, j), ""))
+        reason = self.reasons.get((kind, i, j), Reason())
+        return Edge(self.nodes[i], self.nodes[j], kind, reason, self.own.get(kind))
+
+    def term(self, name: str) -> Term:
+        """What a base name of the frame means."""
+        return self.own[name] if name in self.own else BASE[name]
 
     def edges(self) -> list[Edge]:
-        """Every pair of every relation with its reason, in the order of the vocabulary.
+        """Every pair of every relation with its reason, in the order of the vocabulary, a format's own last.
 
+        >>> from isolitmus.model.reason import Reason
         >>> from isolitmus.model.relation import Relation
-        >>> frame = Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, {("rw", 1, 0): "b missed a"})
-        >>> frame.edges()
-        [Edge(source='b', target='a', kind='rw', why='b missed a')]
+        >>> why = {("rw", 1, 0): Reason("b missed a")}
+        >>> for edge in Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, why).edges(): print(edge)
+        rw  b → a  b missed a
         """
-        kinds = [kind for kind in RELATIONS if kind in self.relations]
+        kinds = [kind for kind in (*RELATIONS, *self.own) if kind in self.relations]
         return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
 
     def member_of(self, node: str) -> list[str]:
-        """The sets that a node is in, in the order of the vocabulary."""
+        """The sets that a node is in, in the order of the vocabulary, a format's own last."""
         bit = 1 << self.nodes.index(node)
-        return [name for name in SETS if self.sets.get(name, 0) & bit]
+        return [name for name in (*SETS, *self.own) if self.sets.get(name, 0) & bit]
+
+    def to_networkx(self, *kinds: str) -> MultiDiGraph:
+        """The frame as a graph of networkx: each node with its ``sets``, separated by commas; an edge for each
+        pair of a relation, with the relation's name as key and ``kind``, and the reason as ``why``. All of
+        that GraphML takes.
+
+        ``kinds``: only these relations; by default all. FrameError for one that the frame does not have.
+
+        >>> from isolitmus.model.relation import Relation
+        >>> wr, rw = Relation.of(2, [(0, 1)]), Relation.of(2, [(1, 0)])
+        >>> graph = Frame(("a", "b"), {"wr": wr, "rw": rw}, {"Writer": 0b01}).to_networkx()
+        >>> import networkx
+        >>> networkx.find_cycle(graph)
+        [('a', 'b', 'wr'), ('b', 'a', 'rw')]
+        """
+        from networkx import MultiDiGraph
+
+        lacking = sorted(set(kinds).difference(self.relations))
+        if lacking:
+            raise FrameError(f"the frame has no relation {', '.join(lacking)}")
+        graph = MultiDiGraph()
+        graph.add_nodes_from(
+            (node, {"sets": ", ".join(self.member_of(node))}) for node in self.nodes
+        )
+        for edge in self.edges():
+            if not kinds or edge.kind in kinds:
+                about = {"kind": edge.kind, "why": printable(edge.why)}
+                graph.add_edge(edge.source, edge.target, edge.kind, **about)
+        return graph
 
     def to_json(self) -> dict[str, object]:
         """The nodes, each with its sets, and the edges."""
@@ -96,3 +192,72 @@ class Frame:
                 for e in self.edges()
             ],
         }
+
+
+class FrameBuilder:
+    """A frame in the making: pairs and members of sets are put in one by one.
+
+    It has the relations and sets that it is made with, empty at first: those of the vocabulary by name, a
+    format's own by their terms. ``reasons`` False leaves out why, for counting; of several reasons for one
+    pair the first stays. FrameError for a name that the vocabulary does not have.
+
+    >>> builder = FrameBuilder(("a", "b"), ("ww", "rw"), ("Writer",))
+    >>> builder.add("rw", 1, 0, "b missed a")
+    >>> builder.put("Writer", 0)
+    >>> builder.build()
+    a  Writer
+    b
+    <BLANKLINE>
+    rw  b → a  b missed a
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[str],
+        relations: Iterable[str | Term],
+        sets: Iterable[str | Term] = (),
+        *,
+        reasons: bool = True,
+    ) -> None:
+        self.nodes = list(nodes)
+        self.reasons = reasons
+        self._own: dict[str, Term] = {}
+        self._rows: dict[str, list[int]] = {}
+        self._sets = dict.fromkeys(map(self._named, sets), 0)
+        self._why: dict[tuple[str, int, int], Reason] = {}
+        self._beside = 0
+        self.have(*relations)
+
+    def have(self, *relations: str | Term) -> None:
+        """Give the frame more relations."""
+        self._rows |= {self._named(name): [0] * len(self.nodes) for name in relations}
+
+    def _named(self, term: str | Term) -> str:
+        if isinstance(term, Term):
+            self._own[term.name] = term
+            return term.name
+        if term not in BASE:
+            raise FrameError(f"the vocabulary has no '{term}'; a format's own needs its Term")
+        return term
+
+    def beside(self, *nodes: str) -> None:
+        """Add nodes beside the transactions: the initial one first, then the reads."""
+        self.nodes += nodes
+        self._beside += len(nodes)
+        for rows in self._rows.values():
+            rows.extend([0] * len(nodes))
+
+    def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
+        """Put a pair of nodes in a relation, for a reason of this kind with these nouns."""
+        self._rows[relation][i] |= 1 << j
+        if self.reasons:
+            self._why.setdefault((relation, i, j), Reason(kind, nouns))
+
+    def put(self, name: str, i: int) -> None:
+        """Put a node in a set."""
+        self._sets[name] |= 1 << i
+
+    def build(self) -> Frame:
+        """The frame; nothing can be added afterwards."""
+        relations = {name: Relation(tuple(rows)) for name, rows in self._rows.items()}
+        return Frame(tuple(self.nodes), relations, self._sets, self._why, self._beside, self._own)

@@ -11,8 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.model.reason import Reason
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from isolitmus.model.schema import Column, Schema
 
@@ -23,10 +26,12 @@ __all__ = [
     "EASY_FEATURES",
     "FEATURES",
     "MAPPING_MODE",
+    "ROW_TRACKING",
     "SUPPORTED",
     "Header",
     "Metadata",
-    "asked",
+    "closed",
+    "features_named",
     "metadata_clash",
     "needed",
     "numbered",
@@ -133,14 +138,23 @@ def numbered(features: frozenset[str]) -> bool:
     return False
 
 
-def asked(properties: Mapping[str, str]) -> frozenset[str]:
+def features_named(properties: Mapping[str, str]) -> frozenset[str]:
     """The features that properties ask for by name, with those that they require.
 
-    >>> sorted(asked({"delta.feature.rowTracking": "supported", "team": "us"}))
+    >>> sorted(features_named({"delta.feature.rowTracking": "supported", "team": "us"}))
     ['domainMetadata', 'rowTracking']
     """
-    named = {key.removeprefix(SUPPORTED) for key in properties if key.startswith(SUPPORTED)}
-    return frozenset(named | {REQUIRED[name] for name in named if name in REQUIRED})
+    return closed(key.removeprefix(SUPPORTED) for key in properties if key.startswith(SUPPORTED))
+
+
+def closed(features: Iterable[str]) -> frozenset[str]:
+    """Some features, with those that they require (TableFeature.scala, requiredFeatures).
+
+    >>> sorted(closed(["clustering", "appendOnly"]))
+    ['appendOnly', 'clustering', 'domainMetadata']
+    """
+    named = frozenset(features)
+    return named | {REQUIRED[name] for name in named if name in REQUIRED}
 
 
 def needed(configuration: Mapping[str, str]) -> frozenset[str]:
@@ -156,30 +170,34 @@ def needed(configuration: Mapping[str, str]) -> frozenset[str]:
     }
     if any(key.startswith(CONSTRAINT) for key in configuration):
         found.add("checkConstraints")
-    return frozenset(found)
+    return closed(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a table (actions.scala, Metadata).
-
-    ``id`` is who made it: a table that is replaced gets another one; ``created`` stands for when that
-    was, of a clone for when its source was made. ``comments`` are those of
-    columns, by name; together with ``columns`` they are what Delta calls the schema string. ``levelled`` False: it
-    has not the isolation level that the protocol says, and is Serializable. ``reached``: of an identity
-    column, by name, the last value that was generated (its high-water mark, also in the schema string).
-    """
+    """The metadata of a table (actions.scala, Metadata)."""
 
     columns: tuple[Column, ...] = ()
+    """With their comments, what Delta calls the schema string."""
     partitioned_by: tuple[str, ...] = ()
+    """The names of the partition columns."""
     configuration: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The table's properties."""
     id: str = ""
+    """Who made the table: one that is replaced gets another."""
     name: str | None = None
+    """Of the table, if it says one."""
     description: str | None = None
+    """Of the table, if it says one."""
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Of columns, by name."""
     levelled: bool = True
+    """False: it has not the isolation level that the protocol says, and is Serializable."""
     created: str = ""
+    """It stands for when the table was made, of a clone for when its source was."""
     reached: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Of an identity column, by name, the last value that was generated (its high-water mark, also in the
+    schema string)."""
 
     @property
     def mapped(self) -> bool:
@@ -204,8 +222,13 @@ class Header:
         configuration = {
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
         }
-        metadata = Metadata(schema.columns, schema.partitioned_by, configuration)
-        features = asked(schema.properties) | needed(configuration)
+        metadata = Metadata(
+            schema.columns,
+            schema.partitioned_by,
+            configuration,
+            levelled=LEVEL_KEY not in configuration,
+        )
+        features = features_named(schema.properties) | needed(configuration)
         domains: frozenset[str] = frozenset()
         if schema.generates:
             features |= {"identityColumns"}
@@ -233,23 +256,23 @@ class Header:
 
 def protocol_clash(
     read: frozenset[str], winner: frozenset[str], *, strict: bool = False
-) -> str | None:
+) -> Reason | None:
     """Why a transaction that read a protocol with some features cannot commit after one that wrote
     these; None if it can. ``strict``: conflictChecker.enforceConcurrentFeatureEnablement.enabled.
 
-    >>> protocol_clash(frozenset({"rowTracking"}), frozenset())
+    >>> str(protocol_clash(frozenset({"rowTracking"}), frozenset()))
     'took the feature rowTracking away'
     >>> protocol_clash(frozenset(), frozenset({"clustering"})) is None
     True
     """
     gone = sorted(read - winner)
     if gone:
-        return f"took the feature {gone[0]} away"
+        return Reason.of("took feature", feature=gone[0])
     hard = sorted(winner - read - EASY_FEATURES)
-    return f"added the feature {hard[0]}, which fails the others" if strict and hard else None
+    return Reason.of("added feature", feature=hard[0]) if strict and hard else None
 
 
-def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -> str | None:
+def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -> Reason | None:
     """Why a transaction that read some metadata cannot take over that of a winner; None if it can.
 
     ``features`` are those of the protocol as the transaction knows it by then, the winner's own
@@ -258,33 +281,23 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
     >>> on = Metadata(configuration={"delta.enableDeletionVectors": "true"})
     >>> metadata_clash(Metadata(), on, frozenset({"deletionVectors"})) is None
     True
-    >>> metadata_clash(Metadata(), Metadata(description="mine"), frozenset())
+    >>> str(metadata_clash(Metadata(), Metadata(description="mine"), frozenset()))
     'changed the description'
     """
     for what in ("id", "name", "description", "partitioned_by", "created"):
         if getattr(read, what) != getattr(winner, what):
-            return f"changed the {_WORDS.get(what, what)}"
+            return Reason.of("changed metadata", what=what)
     before, after = read.configuration, winner.configuration
-    if read.levelled != winner.levelled:
-        return "took the isolation level away"
     gone = sorted(before.keys() - after.keys())
     if gone:
-        return f"took the property {gone[0]} away"
+        return Reason.of("took property", key=gone[0])
     for key in sorted(after):
         if before.get(key) != after[key] and not _may_come(key, read, winner, features):
-            return f"set the property {key}"
-    if read.columns != winner.columns:
-        return "changed the columns"
-    if read.reached != winner.reached:
-        return "wrote down later values of an identity column"
-    return "changed the comment of a column" if read.comments != winner.comments else None
-
-
-_WORDS = {
-    "id": "identity of the table",
-    "partitioned_by": "partition columns",
-    "created": "time of creation",
-}
+            return Reason.of("set property", key=key)
+    for what in ("levelled", "columns", "reached", "comments"):
+        if getattr(read, what) != getattr(winner, what):
+            return Reason.of("changed metadata", what=what)
+    return None
 
 
 def _may_come(key: str, read: Metadata, winner: Metadata, features: frozenset[str]) -> bool:

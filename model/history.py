@@ -23,19 +23,21 @@ from isolitmus.model.notation import (
     read_order,
     read_transaction_name,
 )
-from isolitmus.model.operations import PredicateRead, Transaction, Version
+from isolitmus.model.operations import Transaction
+from isolitmus.model.readable import Readable
+from isolitmus.model.recorded import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.frame import Frame
-    from isolitmus.model.operations import Status
+    from isolitmus.model.operations import Status, Version
 
 __all__ = ["History"]
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class History(Recorded, Readable):
     """Transactions by number, sessions, and observed pairs of the version order.
 
     A transaction that no session names is a session of its own. The constructor raises a
@@ -43,13 +45,9 @@ class History:
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> frame = skew.frame()
-    >>> frame.relations["rw"].pairs(), frame.why["rw", 0, 1]
+    >>> frame.relations["rw"].pairs(), str(frame.reasons["rw", 0, 1])
     ([(0, 1), (1, 0)], 'T1 read y0 and T2 wrote the next version y2')
     """
-
-    transactions: tuple[Transaction, ...]
-    sessions: tuple[tuple[int, ...], ...] = ()
-    order: tuple[tuple[Version, Version], ...] = ()
 
     def __post_init__(self) -> None:
         refuse_defects(self)
@@ -116,10 +114,13 @@ class History:
                 table[status] = list(names)
         return table
 
-    @property
-    def operations(self) -> int:
-        """The number of reads and writes of all transactions."""
-        return sum(len(transaction.operations) for transaction in self.transactions)
+    def __repr__(self) -> str:
+        """What gives it back.
+
+        >>> History.parse("r1(x0) w1(x1) c1")
+        History.from_table({'T1': 'r(x0) w(x1)'})
+        """
+        return f"{type(self).__name__}.from_table({self.to_table()})"
 
     def completions(self) -> Iterator[Completion]:
         """Every way to resolve what is unknown, lazily and in a fixed order.
@@ -182,21 +183,6 @@ class History:
             and (predicate, version) not in bits
             and numbers != {transaction.number}
         )
-
-    def matches(self) -> dict[tuple[str, Version], bool]:
-        """The stated match bits of all predicates."""
-        return {
-            (read.predicate, match.version): match.matches
-            for _, read in self.predicate_reads()
-            for match in (*read.seen, *read.others)
-        }
-
-    def predicate_reads(self) -> Iterator[tuple[Transaction, PredicateRead]]:
-        """Every read by predicate with its transaction, in order."""
-        for transaction in self.transactions:
-            for operation in transaction.operations:
-                if isinstance(operation, PredicateRead):
-                    yield transaction, operation
 
 
 def _strings(table: Mapping[str, object], key: str) -> list[str]:

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.client import Client
+from isolitmus.model.default import DELTA
 from isolitmus.model.raw import Raw
+from isolitmus.model.readable import Readable
+from isolitmus.model.statement import Block
+from isolitmus.model.toml_text import bare, inline, listed, quoted, quoted_table, toml_rows, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from isolitmus.model.history import History
@@ -22,45 +26,78 @@ __all__ = ["Expectation", "HistoryTest", "Litmus"]
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
-    """What one protocol or engine is expected to do; what is empty or None is not expected.
-
-    ``outcome`` lists for each transaction the outcomes that will do (``aborted`` is any conflict);
-    ``serial`` are the serial orders of the writers that explain the final table.
-    """
+class Expectation(Readable):
+    """What one protocol or engine is expected to do; what is empty or None is not expected."""
 
     outcome: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each transaction the outcomes that will do (``aborted`` is any conflict)."""
     error_class: Mapping[str, str] = field(default_factory=dict)
+    """For each transaction that fails, the class of the error."""
     log: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """For each transaction what its commit says of itself, by key."""
     reads: Mapping[str, Rows] = field(default_factory=dict)
+    """The rows that each reader gets."""
+    emitted: Mapping[str, Rows] = field(default_factory=dict)
+    """The rows that the scans of each transaction give, in order."""
+    waits: Mapping[str, tuple[str, ...]] | None = None
+    """For whom each transaction waits, in order; of one that is not among them: for nobody."""
     tables: Mapping[str, Rows] = field(default_factory=dict)
+    """The rows of each table after the last commit."""
     versions: Mapping[int, Mapping[str, Rows]] = field(default_factory=dict)
+    """The same at other versions, by number."""
+    breaks: tuple[str, ...] | None = None
+    """The postconditions that do not hold at the end."""
     serial: tuple[str, ...] | None = None
+    """The serial orders of the writers that explain the final table."""
     holds: tuple[str, ...] = ()
+    """The levels that allow the run."""
     fails: tuple[str, ...] = ()
+    """The levels that forbid it."""
+
+    def __repr__(self) -> str:
+        return "\n".join(expectation_lines(self)) or "nothing is expected"
 
 
 @dataclass(frozen=True, slots=True)
-class Litmus:
+class Litmus(Readable):
     """A table (or several), transactions and a schedule: what an engine carries out.
 
-    ``init`` are statements, each one commit, run before the schedule starts; version 0 is the state
-    after the last of them. ``clients`` tells of the transactions that are more than a statement what
-    else they are. ``text`` is the file as it was read.
+    As a text it is a litmus file, which gives the test back when it is read.
+
+    >>> from isolitmus.specs.catalogue import litmus
+    >>> print(repr(litmus("insert-last")))  # doctest: +ELLIPSIS
+    # insert-last.toml
+    title    = ...
     """
 
     name: str
+    """The name of its file."""
     title: str
+    """What it shows, in a line."""
     source: str
+    """Where it comes from: a paper, a place in Delta's source."""
     tables: Mapping[str, Schema]
+    """What the tables are declared to be, by name."""
     init: tuple[Statement, ...]
+    """Run before the schedule, each one commit; version 0 is the state after the last."""
     transactions: Mapping[str, Statement]
+    """Their statements, by name."""
     schedule: Schedule
+    """Who starts and who commits when."""
     expect: Mapping[str, Expectation] = field(default_factory=dict)
+    """What is expected, by protocol or engine."""
     tags: tuple[str, ...] = ()
+    """By which it is picked."""
     text: str = ""
+    """The file as it was read."""
     path: Path | None = None
+    """Where the file is; None: it was made up."""
     clients: Mapping[str, Client] = field(default_factory=dict)
+    """Of the transactions that are more than a statement, what else they are."""
+    format: str = DELTA
+    """The name of what its statements are for (``model.format``)."""
+    postconditions: Mapping[str, str] = field(default_factory=dict)
+    """What is to hold at the end: queries that are to give no row, by name."""
 
     @property
     def opaque(self) -> frozenset[str]:
@@ -78,17 +115,205 @@ class Litmus:
         """The client of a transaction."""
         return self.clients.get(transaction, Client())
 
+    def __str__(self) -> str:
+        if self.raw:  # nobody makes up raw transactions: they come from files
+            return self.text
+        return "\n".join(litmus_lines(self)) + "\n"
+
+    def __repr__(self) -> str:
+        return _file(self)
+
 
 @dataclass(frozen=True, slots=True)
-class HistoryTest:
+class HistoryTest(Readable):
     """An abstract history with the levels that it is expected to satisfy and to break."""
 
     name: str
+    """What it is called in answers and on the command line."""
     title: str
+    """What it shows, in a sentence."""
     source: str
+    """The paper, or the place in code, that it is from."""
     history: History
+    """What is judged."""
     holds: tuple[str, ...] = ()
+    """The levels that it satisfies."""
     fails: tuple[str, ...] = ()
+    """The levels that it breaks."""
     tags: tuple[str, ...] = ()
+    """Words by which it is found."""
     text: str = ""
+    """The file, as its author wrote it."""
     path: Path | None = None
+    """Where the file is."""
+
+    def __str__(self) -> str:
+        return "\n".join(history_test_lines(self)) + "\n"
+
+    def __repr__(self) -> str:
+        return _file(self)
+
+
+def _file(test: Litmus | HistoryTest) -> str:
+    """The file, with its name in a comment, so that it can be copied from where it is printed."""
+    return f"# {test.name}.toml\n{str(test).rstrip()}"
+
+
+def litmus_lines(test: Litmus) -> Iterator[str]:
+    """Title, schedule, tables, transactions, expectations, in that order; of SQL, not of raw transactions."""
+    yield from _head(test)
+    if test.format != DELTA:
+        yield f"format   = {quoted(test.format)}"
+    yield f"schedule = {quoted(str(test.schedule))}"
+    for name, schema in test.tables.items():
+        yield ""
+        yield "[table]" if list(test.tables) == ["t"] else f"[tables.{name}]"
+        init = [s.sql for s in test.init if getattr(s, "target", None) == name]
+        yield from _table(schema, init)
+    yield ""
+    yield "[transactions]"
+    width = max(map(len, test.transactions), default=0)
+    for name, statement in test.transactions.items():
+        yield f"{name:<{width}} = {_transaction(statement, test.client(name))}"
+    if test.postconditions:
+        yield ""
+        yield "[postconditions]"
+        width = max(map(len, test.postconditions))
+        for name, query in test.postconditions.items():
+            yield f"{name:<{width}} = {quoted(query)}"
+    for who, expect in test.expect.items():
+        yield ""
+        yield f"[expect.{who if bare(who) else quoted(who)}]"
+        yield from expectation_lines(expect)
+
+
+def history_test_lines(test: HistoryTest) -> Iterator[str]:
+    """Title, history, levels, in that order."""
+    yield from _head(test)
+    yield ""
+    yield "[history]"
+    yield from history_lines(test.history)
+    if test.holds or test.fails:
+        yield ""
+        yield "[expect]"
+        yield from _levels(test)
+
+
+def history_lines(history: History) -> Iterator[str]:
+    """The keys of the ``[history]`` table.
+
+    >>> from isolitmus.model.history import History
+    >>> list(history_lines(History.parse("r1(x0) w1(x1) c1")))
+    ['T1 = "r(x0) w(x1)"']
+    """
+    for key, of in history.to_table().items():
+        yield f"{key} = {quoted(of) if isinstance(of, str) else listed(map(quoted, of))}"
+
+
+def _head(test: Litmus | HistoryTest) -> Iterator[str]:
+    yield f"title    = {quoted(test.title)}"
+    if test.source:
+        yield f"source   = {quoted(test.source)}"
+    if test.tags:
+        yield f"tags     = {listed(map(quoted, test.tags))}"
+
+
+def _transaction(statement: Statement, client: Client) -> str:
+    sql = quoted(statement.sql)
+    if isinstance(statement, Block) and not (statement.single and len(statement.statements) == 1):
+        sql = listed(quoted(part.sql) for part in statement.statements)
+    if client == Client():
+        return sql
+    table = {}
+    if client.write is None:
+        table["sql"] = sql
+    else:
+        table["stream" if client.write.stream else "write"] = quoted(client.write.mode)
+        table["table"] = quoted(client.write.table)
+        table["query"] = quoted(client.write.query)
+        if client.write.options:
+            table["options"] = quoted_table(client.write.options)
+    if client.before:
+        table["before"] = listed(quoted(aside.sql) for aside in client.before)
+    if client.let:
+        table["let"] = quoted_table({name: read.sql for name, read in client.let.items()})
+    if client.conf:
+        table["conf"] = quoted_table(client.conf)
+    if client.app is not None:
+        table["app"] = f"{{ id = {quoted(client.app[0])}, version = {client.app[1]} }}"
+    if client.session is not None:
+        table["session"] = quoted(client.session)
+    if client.protocol is not None:
+        table["protocol"] = quoted(client.protocol)
+    if client.scan:
+        one = client.scan
+        table["scan"] = quoted(one) if isinstance(one, str) else listed(map(quoted, one))
+    if client.each:
+        table["subqueries"] = quoted("each")
+    return inline(table)
+
+
+def _table(schema: Schema, init: list[str]) -> Iterator[str]:
+    yield f"columns        = {quoted(schema.ddl())}"
+    if schema.partitioned_by:
+        yield f"partitioned_by = {listed(map(quoted, schema.partitioned_by))}"
+    if schema.clustered_by:
+        yield f"clustered_by   = {listed(map(quoted, schema.clustered_by))}"
+    if schema.properties:
+        yield f"properties     = {quoted_table(schema.properties)}"
+    if schema.parquet:
+        yield f"parquet        = {toml_rows(schema.parquet)}"
+    elif not schema.exists:
+        yield "exists         = false"
+    if schema.indexes:
+        orders = {index.name: quoted(index.text(schema.columns)) for index in schema.indexes}
+        yield f"index          = {inline(orders)}"
+    if schema.rows_per_file is not None:
+        yield f"rows_per_file  = {schema.rows_per_file}"
+    if init:
+        yield f"init           = {listed(map(quoted, init))}"
+
+
+def expectation_lines(expect: Expectation) -> Iterator[str]:
+    """The keys of a table ``[expect.WHO]``."""
+    if expect.outcome:
+        outcome = {
+            name: quoted(options[0]) if len(options) == 1 else listed(map(quoted, options))
+            for name, options in expect.outcome.items()
+        }
+        yield f"outcome  = {inline(outcome)}"
+    if expect.error_class:
+        yield f"error_class = {inline({n: quoted(c) for n, c in expect.error_class.items()})}"
+    if expect.log:
+        log = {n: inline({k: value(v) for k, v in e.items()}) for n, e in expect.log.items()}
+        yield f"log      = {inline(log)}"
+    if expect.reads:
+        yield f"reads    = {inline(_contents(expect.reads))}"
+    if expect.emitted:
+        yield f"emitted  = {inline(_contents(expect.emitted))}"
+    if expect.waits is not None:
+        behind = {
+            name: quoted(many[0]) if len(many) == 1 else listed(map(quoted, many))
+            for name, many in expect.waits.items()
+        }
+        yield f"waits    = {inline(behind)}"
+    if expect.tables:
+        yield f"tables   = {inline(_contents(expect.tables))}"
+    if expect.versions:
+        versions = {str(k): inline(_contents(tables)) for k, tables in expect.versions.items()}
+        yield f"versions = {inline(versions)}"
+    if expect.breaks is not None:
+        yield f"breaks   = {listed(map(quoted, expect.breaks))}"
+    if expect.serial is not None:
+        yield f"serial   = {listed(map(quoted, expect.serial))}"
+    yield from _levels(expect)
+
+
+def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
+    for key, names in (("holds", expect.holds), ("fails", expect.fails)):
+        if names:
+            yield f"{key:<8} = {listed(map(quoted, names))}"
+
+
+def _contents(tables: Mapping[str, Rows]) -> dict[str, str]:
+    return {name: toml_rows(table) for name, table in tables.items()}

@@ -15,7 +15,6 @@ from isolitmus.model.operations import INITIAL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.history import History
     from isolitmus.model.operations import PredicateRead, Version
 
 __all__ = ["Matches"]
@@ -27,7 +26,7 @@ class Matches:
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.model.operations import Version
-    >>> matches = Matches.of(History.parse("r1(P: x0*, y0 | x2) w2(x2) w3(x3)"))
+    >>> matches = Matches.of(History.parse("r1(P: x0*, y0 | x2) w2(x2) w3(x3)").matches())
     >>> matches.ranges, [matches.changes("P", Version("x", 0), Version("x", n)) for n in (2, 3)]
     ({'P': ('x', 'y')}, [True, True])
     """
@@ -36,9 +35,8 @@ class Matches:
     ranges: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, history: History) -> Matches:
-        """The bits that the reads of a history state."""
-        bits = history.matches()
+    def of(cls, bits: Mapping[tuple[str, Version], bool]) -> Matches:
+        """The bits that the reads of a history state (``History.matches``)."""
         ranges: dict[str, dict[str, None]] = {}
         for predicate, version in bits:
             ranges.setdefault(predicate, {})[version.object] = None

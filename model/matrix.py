@@ -6,10 +6,16 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.model.conflict import CONFLICTS
+from isolitmus.model.default import DELTA
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable
+from isolitmus.model.run import SILENT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["LETTERS", "NOT_MODELLED", "Cell", "Matrix", "Place", "letter"]
+__all__ = ["LETTERS", "NOT_MODELLED", "OTHER", "Cell", "Matrix", "Place", "letter"]
 
 
 class Place(NamedTuple):
@@ -21,18 +27,35 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """Tables, layouts of the table ``t`` and statements, by name, as their file has them: with places to be
-    filled in (``specs.matrix_file.case``).
+class Matrix(Readable):
+    """Statements to be run beside each other. Tables, layouts and statements are as their file has them, with places
+    to be filled in (``specs.matrix_file.case``).
     """
 
     name: str
+    """What it is called on the command line."""
     title: str
+    """What it is about, in a sentence."""
     source: str
+    """Where its statements are from."""
     tables: Mapping[str, Any]
+    """By name; ``t`` is the one that has layouts."""
     layouts: Mapping[str, Any]
+    """Of the table ``t``, by name."""
     statements: Mapping[str, Any]
+    """By name."""
     text: str = ""
+    """The file, as its author wrote it."""
+    format: str = DELTA
+    """Of the tables."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """What it is called, and how large it is."""
+        each = many(len(self.statements), "statement")
+        return f"{self.name}: {self.title}\n  {each}, each beside each, in {many(len(self.layouts), 'layout')}"
 
     @property
     def digest(self) -> str:
@@ -50,15 +73,12 @@ class Matrix:
 LETTERS: Mapping[str, str] = {
     "committed": ".",
     "no-op": "o",
-    "ConcurrentAppendException": "A",
-    "ConcurrentDeleteReadException": "R",
-    "ConcurrentDeleteDeleteException": "D",
-    "ConcurrentTransactionException": "T",
-    "ConcurrentWriteException": "W",
-    "MetadataChangedException": "M",
-    "ProtocolChangedException": "P",
+    SILENT: "?",
+    **{name: conflict.letter for name, conflict in CONFLICTS.items()},
 }
 """How a grid shows an outcome."""
+OTHER = "x"
+"""How it shows a conflict that has no letter of its own."""
 NOT_MODELLED = "not modelled"
 """The outcome of a case that the model refuses."""
 
@@ -66,27 +86,33 @@ NOT_MODELLED = "not modelled"
 def letter(outcome: str | None) -> str:
     """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not modelled.
 
-    >>> letter("committed"), letter("error:SparkException"), letter(None)
-    ('.', 'e', ' ')
+    >>> letter("committed"), letter("error:SparkException"), letter("WriteConflict"), letter(None)
+    ('.', 'e', 'x', ' ')
     """
-    return " " if outcome in {None, NOT_MODELLED} else LETTERS.get(outcome, "e")
+    if outcome is None or outcome == NOT_MODELLED:
+        return " "
+    return LETTERS.get(outcome, "e" if outcome.startswith(("error:", "unknown")) else OTHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What became of ``a`` at a place under a protocol: as the model has it and, if an engine was asked, as it
-    was seen; ``differences`` between the two runs, in anything, a sentence each.
-    """
+    """What became of one statement that another one overtook."""
 
     place: Place
+    """Which two, and on which layout."""
     protocol: str
+    """Under which commit check."""
     engine: str
+    """Who was asked."""
     predicted: str
+    """How it ended, as the model has it."""
     observed: str | None = None
+    """How it was seen to end; None: no engine was asked."""
     differences: tuple[str, ...] = ()
+    """Between the two runs, in anything, a sentence each."""
 
     def to_json(self) -> dict[str, object]:
-        """The cell as interface.md has it."""
+        """The cell as docs/interface.md, 6, has it."""
         return {
             **self.place._asdict(),
             "protocol": self.protocol,

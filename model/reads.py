@@ -25,23 +25,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.frame import Frame
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
-from isolitmus.model.relation import Relation
+from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.completion import Completion
-    from isolitmus.model.history import History
+    from isolitmus.model.frame import FrameBuilder
+    from isolitmus.model.recorded import Recorded
     from isolitmus.model.spec import Spec
 
-__all__ = ["READ_RELATIONS", "needs_reads", "with_reads"]
+__all__ = ["READ_RELATIONS", "add_reads", "needs_reads"]
 
-READ_RELATIONS = ("rf", "po", "in", "rival")
+READ_RELATIONS = relations_of("reads")
 
 
 def needs_reads(spec: Spec) -> bool:
@@ -49,24 +48,23 @@ def needs_reads(spec: Spec) -> bool:
     return not spec.needs.isdisjoint(READ_RELATIONS)
 
 
-def with_reads(completion: Completion, frame: Frame, *, reasons: bool = True) -> Frame:
-    """The frame of a completion, its transactions followed by T0 and the reads.
+def add_reads(
+    history: Recorded,
+    committed: frozenset[int],
+    orders: Mapping[str, tuple[int, ...]],
+    builder: FrameBuilder,
+) -> None:
+    """Add T0 and the reads of a completion of a history to the frame of its transactions.
 
     >>> from isolitmus.model.history import History
     >>> (first,) = History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2").completions()
     >>> frame = first.frame(reads=True)
     >>> frame.nodes
     ('T1', 'T2', 'T0', 'T2 r(x1)', 'T2 r(y0)')
-    >>> [(i, j, frame.why["rival", i, j]) for i, j in frame.relations["rival"].pairs()]
+    >>> [(i, j, str(frame.reasons["rival", i, j])) for i, j in frame.relations["rival"].pairs()]
     [(0, 4, 'T1 wrote y1'), (2, 3, 'T0 wrote x0')]
     """
-    builder = _Builder(completion, frame, reasons)
-    for read in builder.reads:
-        if read.reader in completion.committed:
-            builder.connect(read)
-    for number in sorted(completion.committed):
-        builder.add("so", INITIAL, number, f"T{INITIAL} is what was there before T{number}")
-    return builder.frame()
+    _ReadPairs(history, committed, orders, builder).add_reads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class _Read:
         return f"r({self.predicate}: {self.seen})" if self.predicate else f"r({self.seen})"
 
 
-def _reads(history: History, matches: Matches) -> Iterator[_Read]:
+def _reads(history: Recorded, matches: Matches) -> Iterator[_Read]:
     for transaction in history.transactions:
         n = transaction.number
         for k, operation in enumerate(transaction.operations):
@@ -96,61 +94,70 @@ def _reads(history: History, matches: Matches) -> Iterator[_Read]:
             yield from (read for read in found if read.seen.writer != n)
 
 
-class _Builder:
-    def __init__(self, completion: Completion, frame: Frame, reasons: bool) -> None:
-        history = completion.history
-        self.completion, self.base, self.reasons = completion, frame, reasons
-        self.matches = Matches.of(history)
+class _ReadPairs:
+    def __init__(
+        self,
+        history: Recorded,
+        committed: frozenset[int],
+        orders: Mapping[str, tuple[int, ...]],
+        builder: FrameBuilder,
+    ) -> None:
+        self.committed, self.orders, self.builder = committed, orders, builder
+        self.matches = Matches.of(history.matches())
         self.reads = list(_reads(history, self.matches))
         self.together: dict[int, list[_Read]] = defaultdict(list)
         for read in self.reads:
             self.together[read.reader].append(read)
-        first = len(frame.nodes)
+        first = len(history.transactions)
         self.place: dict[int | _Read, int] = {
             t.number: i for i, t in enumerate(history.transactions)
         }
         self.place[INITIAL] = first
         self.place |= {read: first + 1 + i for i, read in enumerate(self.reads)}
-        beside = [0] * (1 + len(self.reads))
-        self.rows = {name: [*r.rows, *beside] for name, r in frame.relations.items()}
-        self.rows |= {name: [0] * (first + len(beside)) for name in READ_RELATIONS}
-        self.why = dict(frame.why)
 
-    def frame(self) -> Frame:
-        return Frame(
-            (*self.base.nodes, f"T{INITIAL}", *_names(self.reads)),
-            {name: Relation(tuple(rows)) for name, rows in self.rows.items()},
-            self.base.sets,
-            self.why,
-            beside=1 + len(self.reads),
-        )
+    def add_reads(self) -> None:
+        self.builder.have(*READ_RELATIONS)
+        self.builder.beside(f"T{INITIAL}", *_names(self.reads))
+        for read in self.reads:
+            if read.reader in self.committed:
+                self.connect(read)
+        for number in sorted(self.committed):
+            self.add("so", INITIAL, number, "initial", init=f"T{INITIAL}", node=f"T{number}")
 
-    def add(self, kind: str, source: int | _Read, target: int | _Read, why: str) -> None:
-        i, j = self.place[source], self.place[target]
-        self.rows[kind][i] |= 1 << j
-        if self.reasons:
-            self.why.setdefault((kind, i, j), why)
+    def add(
+        self, relation: str, source: int | _Read, target: int | _Read, kind: str, /, **nouns: Any
+    ) -> None:
+        self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
 
     def connect(self, read: _Read) -> None:
-        reader, seen = read.reader, read.seen
-        what = f"{read.predicate} with {seen}" if read.predicate else str(seen)
-        why = f"T{reader} read {what}, which T{seen.writer} wrote"
-        self.add("rf", seen.writer, read, why)
-        self.add("in", read, reader, f"{read.words} is in T{reader}")
+        number, seen = read.reader, read.seen
+        reader = f"T{number}"
+        kind = "saw with" if read.predicate else "read version"
+        why = {"reader": reader, "version": seen, "writer": f"T{seen.writer}"}
+        if read.predicate:
+            why["predicate"] = read.predicate
+        self.add("rf", seen.writer, read, kind, **why)
+        self.add("in", read, number, "node in", read=read.words, reader=reader)
         if seen.writer == INITIAL:
-            self.add("wr", INITIAL, reader, why)
-        for later in self.together[reader]:
+            self.add("wr", INITIAL, number, kind, **why)
+        for later in self.together[number]:
             if later.operation > read.operation:
-                self.add("po", read, later, f"{read.words} comes before {later.words} in T{reader}")
-        for writer in (INITIAL, *self.completion.orders.get(seen.object, ())):
+                self.add(
+                    "po", read, later, "program order",
+                    read=read.words, later=later.words, reader=reader,
+                )  # fmt: skip
+        for writer in (INITIAL, *self.orders.get(seen.object, ())):
             version = Version(seen.object, writer)
-            if writer in (reader, seen.writer):
+            if writer in (number, seen.writer):
                 continue
+            name = f"T{writer}"
             if read.predicate is None:
-                self.add("rival", writer, read, f"T{writer} wrote {version}")
+                self.add("rival", writer, read, "item wrote", writer=name, version=version)
             elif self.matches.changes(read.predicate, seen, version):
-                why = f"T{writer} wrote {version}, which changes what matches {read.predicate}"
-                self.add("rival", writer, read, why)
+                self.add(
+                    "rival", writer, read, "item changes",
+                    writer=name, version=version, predicate=read.predicate,
+                )  # fmt: skip
 
 
 def _names(reads: list[_Read]) -> Iterator[str]:

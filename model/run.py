@@ -6,57 +6,180 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isolitmus.model.readable import Readable, few
+from isolitmus.model.records import Records, Tabular
+from isolitmus.model.values import show_row
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.values import Rows
+    from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["Run", "TransactionRun", "same_bag"]
+__all__ = [
+    "ROLLED_BACK",
+    "SILENT",
+    "TOOK_EFFECT",
+    "Run",
+    "TransactionRun",
+    "Wait",
+    "same_bag",
+]
+
+TOOK_EFFECT = ("committed", "no-op")
+"""The outcomes of transactions that ended well."""
+ROLLED_BACK = "rolled back"
+"""The outcome of a transaction that its client ended without a commit."""
+SILENT = "silent"
+"""The outcome of a transaction of whose commit the protocol's source says nothing; and of all that had not ended
+by then, for the run ends there."""
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionRun:
-    """What one transaction did.
+class Wait(Readable):
+    """A transaction had to wait for others, who held what it wanted or were before it."""
 
-    ``outcome`` is ``committed``, ``no-op`` (nothing was recorded), ``unknown``, the class of the
-    conflict exception (``ConcurrentAppendException``), or ``error:CLASS``. Versions count from the
-    table at the start of the schedule, which is 0; ``version`` is None where nothing was recorded.
-    ``blind`` and ``isolation_level`` are what the commit says of itself; ``rows`` is a reader's result.
-    """
+    step: str
+    """The step of its own that it had come to, as the schedule has it."""
+    behind: tuple[str, ...]
+    """For whom it waited, sorted."""
+
+    def __str__(self) -> str:
+        return f"at {self.step} for {' and '.join(self.behind)}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRun(Readable):
+    """What one transaction did. Versions count from the table at the start of the schedule, which is 0."""
 
     outcome: str
+    """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (the protocol's source does not
+    say), ``unknown`` (nobody could tell), the class of a conflict (``ConcurrentAppendException``), or ``error:CLASS``.
+    """
     exception: str | None = None
+    """The class of what it failed with."""
     error_class: str | None = None
+    """Spark's name of the error."""
     read_version: int | None = None
+    """The version of its snapshot."""
     version: int | None = None
+    """The last that it made; None: nothing was recorded."""
     commits: tuple[int, ...] = ()
+    """All that it made."""
     blind: bool | None = None
+    """Whether its commit calls itself a blind append."""
     isolation_level: str | None = None
+    """The level that its commit says it was checked at."""
     operation: str | None = None
+    """What its commit says that it is."""
     rows: Rows | None = None
+    """A reader's result."""
+    emitted: Rows | None = None
+    """Where statements are scans: the rows of tables that these gave, in the order in which they came."""
+    waits: tuple[Wait, ...] = ()
+    """When it waited for others, in order."""
+    unsaid: frozenset[str] = frozenset()
+    """The fields that who saw it cannot tell: nobody can compare them, whatever they hold."""
+
+    def __str__(self) -> str:
+        """The version it read, and the one it became or why it did not."""
+        parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
+        if self.outcome != "committed":
+            parts.append(self.outcome)
+        elif self.commits:
+            versions = " and ".join(map(str, self.commits))
+            parts.append(f"becomes version{'s' if len(self.commits) > 1 else ''} {versions}")
+        parts += [f"waits {wait}" for wait in self.waits]
+        return ", ".join(parts) or self.outcome
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a conflict ended it."""
+        others = (*TOOK_EFFECT, ROLLED_BACK, SILENT, "unknown")
+        return self.outcome not in others and not self.failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error ended it, and no conflict."""
+        return self.outcome.startswith("error:")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Every step's outcome and the tables at every version (``versions[k][table]``, bags of rows).
-
-    ``base`` is the engine's own number of version 0.
-    """
+class Run(Readable, Tabular):
+    """A schedule carried out, as anyone can observe it."""
 
     litmus: str
+    """The name of the litmus test."""
     engine: str
+    """The name of the engine."""
     engine_version: str
+    """What the engine says of its version."""
     protocol: str
+    """The commit check under which the transactions ran."""
     base: int
+    """The engine's own number of version 0."""
     transactions: Mapping[str, TransactionRun]
+    """How each ended, and what it says of itself, by name."""
     versions: tuple[Mapping[str, Rows], ...]
+    """The tables at every version, from 0: bags of rows, by the table's name."""
+    unread: frozenset[int] = frozenset()
+    """The versions whose tables who saw it could not read: somebody else had written there and not ended."""
 
     @property
     def tables(self) -> Mapping[str, Rows]:
         """The tables after the last commit."""
         return self.versions[-1]
 
+    @property
+    def records(self) -> Records:
+        """What each transaction did, a row each."""
+        of_run = ("litmus", "engine", "engine_version", "protocol")
+        of_each = (
+            "outcome",
+            "error_class",
+            "read_version",
+            "version",
+            "isolation_level",
+            "operation",
+        )
+        run = tuple(getattr(self, name) for name in of_run)
+        rows = (
+            (*run, name, *(getattr(done, key) for key in of_each))
+            for name, done in self.transactions.items()
+        )
+        return Records((*of_run, "transaction", *of_each), tuple(rows))
+
+    def lines(self) -> list[str]:
+        """Who carried out what, what became of each transaction, the tables after the last commit."""
+        width = max(map(len, self.transactions), default=0)
+        head = f"{self.litmus} on {self.engine} ({self.engine_version}) under {self.protocol}"
+        ends = [f"  {name:<{width}}  {done}" for name, done in self.transactions.items()]
+        rows = [(name, " ".join(map(show_row, rows))) for name, rows in self.tables.items()]
+        at = len(self.versions) - 1
+        return [
+            head,
+            *ends,
+            *(f"  {name} at version {at}: {held or 'no rows'}" for name, held in rows),
+        ]
+
+    def __repr__(self) -> str:
+        return few(self.lines())
+
 
 def same_bag(a: Rows, b: Rows) -> bool:
-    """Whether two tables hold the same rows, each as often, in whatever order."""
-    return Counter(a) == Counter(b)
+    """Whether two tables hold the same rows, each as often, in whatever order; values of different types
+    are different, though Python has 1 equal to True.
+
+    >>> same_bag(((1,), (2,)), ((2,), (1,))), same_bag(((1,),), ((True,),))
+    (True, False)
+    """
+    return Counter(a) == Counter(b) and Counter(map(_typed, a)) == Counter(map(_typed, b))
+
+
+def _typed(row: Row) -> tuple[tuple[type, Value], ...]:
+    return tuple((type(value), value) for value in row)

@@ -7,13 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from isolitmus.model.errors import LitmusError, near
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 __all__ = ["Action", "Schedule", "Step"]
 
-Action = Literal["before", "park-init", "park-prepare", "park-commit", "start", "commit", "both"]
+Action = Literal[
+    "before",
+    "park-init",
+    "park-prepare",
+    "park-commit",
+    "start",
+    "statement",
+    "scan",
+    "step",
+    "commit",
+    "rollback",
+    "both",
+]
 
 ORDER: dict[Action, int] = {
     "before": 0,
@@ -23,9 +36,9 @@ ORDER: dict[Action, int] = {
     "start": 3,
     "commit": 4,
 }
-"""The steps of a transaction in the only order in which they make sense; two with one number do one
-thing."""
-STEP = re.compile(r"(?P<name>[^.]*)(?:\.(?P<action>[^\[\]]*)(?:\[(?P<number>[^\]]*)\])?)?")
+"""The steps of a statement that is a transaction, in the only order in which they make sense; two with one
+number do one thing."""
+STEP = re.compile(r"(?P<name>[^.\[]*)(?:\.(?P<action>[^\[\]]*))?(?:\[(?P<number>[^\]]*)\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +48,26 @@ class Step:
     ``x.before``: its client does what it does outside the transaction, else just before the start.
     ``x.park-init``: the statement is analysed, its snapshot not taken; ``x.park-prepare``: it has
     read and written its data files; ``x.park-commit``: the same as ``x.start``.
+
+    Of a transaction that is a sequence of statements ``x.start`` runs none, ``x[1]`` is the first
+    (``number`` 1), ``x.rollback`` ends it without a commit, and ``x`` is all of it. Where statements are scans
+    (``model.format``, ``steps``), ``x.scan[2]`` goes on until the second row has come, and stops there;
+    ``x.step[2]`` goes on for two steps of its plan: each entry that a scan comes to, the end of a scan, and the end
+    of a statement is one.
     """
 
     transaction: str
     action: Action
+    number: int | None = None
 
     def __str__(self) -> str:
-        return self.transaction if self.action == "both" else f"{self.transaction}.{self.action}"
+        if self.action == "both":
+            return self.transaction
+        if self.action == "statement":
+            return f"{self.transaction}[{self.number}]"
+        if self.action in ("scan", "step"):
+            return f"{self.transaction}.{self.action}[{self.number}]"
+        return f"{self.transaction}.{self.action}"
 
     @property
     def begins(self) -> bool:
@@ -56,12 +82,12 @@ class Step:
     @property
     def ends(self) -> bool:
         """Whether this is the transaction's last step."""
-        return self.action in ("commit", "both")
+        return self.action in ("commit", "rollback", "both")
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps in order; every transaction starts once and, after that, commits once.
+    """Steps in order; every transaction starts once and, after that, ends once.
 
     >>> str(Schedule.parse("a.start b a.commit", {"a", "b"}))
     'a.start b a.commit'
@@ -78,20 +104,30 @@ class Schedule:
         text: str,
         transactions: Collection[str],
         sessions: Mapping[str, str] | None = None,
+        sequences: Mapping[str, int] | None = None,
+        *,
+        scans: bool = False,
     ) -> Schedule:
         """Read and validate; LitmusError says which step is wrong and what would have been right.
 
         ``sessions`` are the transactions that share a session, with its name: of those of one
-        session only one may be under way at a time.
+        session only one may be under way at a time. ``sequences`` are the transactions that are
+        sequences of statements, with how many. ``scans``: whether these may be stopped at a row.
+
+        >>> str(Schedule.parse("a[1] b a[2] a.commit", {"a", "b"}, sequences={"a": 2}))
+        'a[1] b a[2] a.commit'
         """
         steps: list[Step] = []
         taken: dict[str, list[Step]] = {}
-        sessions = sessions or {}
+        sessions, sequences = sessions or {}, sequences or {}
         busy: dict[str, str] = {}
         for word in text.split():
-            step = _step(word, transactions)
+            step = _step(word, transactions, sequences, scans=scans)
             before = taken.setdefault(step.transaction, [])
-            _check(step, before)
+            if step.transaction in sequences:
+                _check_sequence(step, before, sequences[step.transaction])
+            else:
+                _check(step, before)
             session = sessions.get(step.transaction)
             if session is not None:
                 other = busy.setdefault(session, step.transaction)
@@ -113,21 +149,35 @@ class Schedule:
         return cls(tuple(steps))
 
 
-def _step(word: str, transactions: Collection[str]) -> Step:
+def _step(
+    word: str, transactions: Collection[str], sequences: Mapping[str, int], *, scans: bool
+) -> Step:
     found = STEP.fullmatch(word)
     name = found["name"] if found else word.partition(".")[0]
+    if scans and (whose := name.partition("[")[0]) in transactions and name != whose:
+        raise LitmusError(
+            f"schedule step '{word}' is of one statement; rows are counted through all of {whose}: use"
+            f" {whose}.scan[1] and further rows"
+        )
     if name not in transactions:
         raise LitmusError(f"schedule step '{word}' names no transaction{near(name, transactions)}")
-    action = found["action"] if found else ""
-    if action is None:
+    action, number = (found["action"], found["number"]) if found else ("", None)
+    if action is None and number is None:
         return Step(name, "both")
+    if name in sequences:
+        return _sequence_step(word, name, action, number, sequences[name], scans=scans)
+    if action == "rollback" or action is None:
+        does = "rolls back" if action else "runs a part of"
+        raise LitmusError(
+            f"schedule step '{word}' {does} {name}, which is one statement and commits by itself; of a"
+            f' sequence, {name} = ["…", "…"], it is a step'
+        )
     if action not in ORDER:
         known = [f"{name}.{known}" for known in ORDER]
         raise LitmusError(
             f"schedule step '{word}' is none that there is;"
             f" use {', '.join(known[:-1])}, {known[-1]} or {name}"
         )
-    number = found["number"] if found else None
     if number is None:
         return Step(name, cast("Action", action))
     if action not in ("start", "commit"):
@@ -138,6 +188,54 @@ def _step(word: str, transactions: Collection[str]) -> Step:
             f" use {name}.{action}"
         )
     return Step(name, cast("Action", action))
+
+
+def _sequence_step(
+    word: str, name: str, action: str | None, number: str | None, count: int, *, scans: bool
+) -> Step:
+    """The step of a transaction that is a sequence of so many statements."""
+    if action is None and number is not None and number.isdecimal() and 1 <= int(number) <= count:
+        return Step(name, "statement", int(number))
+    if number is None and action in ("before", "start", "commit", "rollback"):
+        return Step(name, cast("Action", action))
+    stops = scans and action in ("scan", "step")
+    if stops and number is not None and number.isdecimal() and int(number):
+        return Step(name, cast("Action", action), int(number))
+    some = f"{name}[1]" if count == 1 else f"{name}[1] to {name}[{count}]"
+    some = f"{name}.scan[1] and further rows, {some}" if scans else some
+    raise LitmusError(
+        f"schedule step '{word}' is none of a sequence of {many(count, 'statement')}; use {name}.start,"
+        f" {some}, {name}.commit, {name}.rollback or {name}"
+    )
+
+
+def _check_sequence(step: Step, before: list[Step], count: int) -> None:
+    """LitmusError for a step of a sequence that cannot come after those that it has taken."""
+    name, last = step.transaction, before[-1] if before else None
+    ran = max((taken.number or 0 for taken in before if taken.action == "statement"), default=0)
+    came = max((taken.number or 0 for taken in before if taken.action == step.action), default=0)
+    if last is not None and last.ends:
+        raise LitmusError(f"schedule step '{step}' comes after {last}, which ended {name}")
+    stopped = last is not None and last.action in ("scan", "step")
+    if step.action == "both" and not stopped and any(taken.begins for taken in before):
+        raise LitmusError(
+            f"schedule step '{step}' starts {name} a second time; use {name}[{min(ran + 1, count)}]"
+        )
+    if step.action in ("before", "start") and last is not None and last.begins:
+        raise LitmusError(f"schedule step '{step}' comes after {last}; put it first")
+    if step.action == "statement" and step.number != ran + 1:
+        wanted = f"{name}.commit" if ran == count else f"{name}[{ran + 1}]"
+        raise LitmusError(f"schedule step '{step}' comes where {wanted} is due")
+    if step.action in ("scan", "step") and (step.number or 0) <= came:
+        raise LitmusError(
+            f"schedule step '{step}' comes after {name}.{step.action}[{came}]; a scan goes on"
+        )
+    if step.action == "commit" and ran < count and not (stopped and ran == count - 1):
+        raise LitmusError(f"schedule step '{step}' comes before {name}[{ran + 1}]")
+    if step.action == "rollback" and (last is None or not last.begins):
+        raise LitmusError(
+            f"schedule step '{step}' comes before {name} starts; put {name}.start earlier"
+        )
 
 
 def _check(step: Step, before: list[Step]) -> None:

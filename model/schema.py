@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.raw import RawFile
-    from isolitmus.model.table import File
+    from isolitmus.model.file import File, RawFile
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["TYPES", "Column", "Identity", "Schema", "Type"]
+__all__ = ["TYPES", "Column", "Identity", "Index", "Schema", "Type"]
 
 Type = Literal["INT", "BIGINT", "STRING", "DATE", "BOOLEAN"]
 TYPES: tuple[Type, ...] = get_args(Type)
@@ -53,30 +52,60 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
-    """One table of a litmus test.
-
-    ``rows_per_file`` None is the default layout: one file per partition, statement and UNION ALL
-    branch. File layout is semantics: which rows share a file decides which commits conflict.
-    ``clustered_by`` is the clustering that it is made with: it moves no row, but in OPTIMIZE. ``parquet``
-    are the rows of the Parquet table that is in its place until CONVERT TO DELTA.
-    ``files`` are those that it is said to have, for raw transactions: nobody can read its rows.
-    ``held`` are those of a real table, with their rows, that it begins with instead of none.
-    ``exists`` False: it is not there yet, and made as declared. ``partition_indexes`` are the positions
-    of the partition columns.
+class Index:
+    """An order of a table's rows that scans can go by: columns by their place, each ascending or
+    ``descending``. Of a ``unique`` one no two rows have the same values.
     """
 
     name: str
+    columns: tuple[int, ...]
+    descending: tuple[bool, ...]
+    unique: bool = False
+
+    def text(self, columns: Sequence[Column]) -> str:
+        """What a file says of it, with the table's columns.
+
+        >>> Index("by_k", (0,), (True,), unique=True).text([Column("k", "INT")])
+        'unique k desc'
+        """
+        parts = (
+            f"{columns[k].name}{' desc' if down else ''}"
+            for k, down in zip(self.columns, self.descending, strict=True)
+        )
+        return f"{'unique ' if self.unique else ''}{', '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One table of a litmus test.
+
+    File layout is semantics: which rows share a file decides which commits conflict.
+    """
+
+    name: str
+    """What SQL calls it."""
     columns: tuple[Column, ...]
+    """In the order of the rows' values."""
     partitioned_by: tuple[str, ...] = ()
+    """The partition columns, by name."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """``TBLPROPERTIES``, as they are written."""
     rows_per_file: int | None = None
+    """How many rows a file may have; None: one file per partition, statement and UNION ALL branch."""
     files: tuple[RawFile, ...] = ()
+    """Those that it is said to have, for raw transactions: nobody can read its rows."""
     exists: bool = True
+    """False: it is not there yet, and made as declared."""
     clustered_by: tuple[str, ...] = ()
+    """The clustering that it is made with: it moves no row, but in OPTIMIZE."""
     parquet: Rows = ()
+    """The rows of the Parquet table that is in its place until CONVERT TO DELTA."""
     held: tuple[File, ...] = ()
+    """The files of a real table, with their rows, that it begins with instead of none."""
+    indexes: tuple[Index, ...] = ()
+    """In which orders it can be scanned, besides the one in which its rows came."""
     partition_indexes: tuple[int, ...] = field(init=False)
+    """The positions of the partition columns."""
 
     def __post_init__(self) -> None:
         partitions = [self.index(name) for name in self.partitioned_by]
@@ -105,10 +134,17 @@ class Schema:
         return tuple(i for i, column in enumerate(self.columns) if column.name)
 
     @property
+    def append_only(self) -> bool:
+        """Whether no row of it may go (DeltaLog.scala, assertRemovable)."""
+        return self._switched_on("delta.appendonly")
+
+    @property
     def vectors(self) -> bool:
         """Whether DELETE, UPDATE and MERGE mark rows in deletion vectors."""
-        key = "delta.enabledeletionvectors"
-        return any(k.lower() == key and v == "true" for k, v in self.properties.items())
+        return self._switched_on("delta.enabledeletionvectors")
+
+    def _switched_on(self, key: str) -> bool:
+        return any(k.lower() == key and v.lower() == "true" for k, v in self.properties.items())
 
     def partition_of(self, row: Row) -> Row:
         """The values of the partition columns of a row."""

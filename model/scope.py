@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.default import DELTA
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,24 +31,57 @@ def fresh(position: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Readable):
     """Initial tables, statements, readers, and how many transactions.
 
     A candidate is an initial table (one of ``inits``), a statement for each commit position and a
-    version that it read, and some readers, each at a version. ``statements[k][i]`` is statement k
-    at position i+1, with ``{fresh}`` filled in. ``readers`` are asked by ``separate`` only.
+    version that it read, and some readers, each at a version.
     """
 
     name: str
+    """The name of its file."""
     title: str
+    """What varies, in a line."""
     source: str
+    """Where it comes from."""
     tables: Mapping[str, Schema]
+    """What the tables are declared to be, by name."""
     inits: tuple[tuple[Statement, ...], ...]
+    """The initial tables: of each the statements that make it."""
     statements: tuple[tuple[Statement, ...], ...]
+    """``statements[k][i]`` is statement k at position i+1, with ``{fresh}`` filled in."""
     readers: tuple[Statement, ...]
+    """Queries, of which ``separate`` adds some to a candidate; a sweep has none."""
     transactions: tuple[int, ...]
+    """The numbers of transactions that a search goes through if nobody says others."""
     noops: Literal["skip", "keep"] = "skip"
+    """Whether candidates count in which a statement records nothing."""
     protocols: tuple[str, ...] = ()
+    """Those that a sweep counts if nobody names others."""
     levels: tuple[str, ...] = ()
+    """Those that a sweep judges by if nobody names others."""
     text: str = ""
+    """The file as it was read."""
     path: Path | None = None
+    """Where the file is; None: it was made up."""
+    jobs: Mapping[str, str] = field(default_factory=dict)
+    """What to call a statement, by its text; others are called by what they do."""
+    format: str = DELTA
+    """The name of what its statements are for (``model.format``)."""
+    scan: str | tuple[str, ...] = ()
+    """By which index its readers go, where statements are scans (``model.client``)."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """What it is called, and what varies."""
+        at = " or ".join(map(str, self.transactions))
+        return few(
+            [
+                f"{self.name}: {self.title}",
+                f"  {at} transactions, on {many(len(self.inits), 'table')} to begin with",
+                *(f"  {first}" for first, *_ in self.statements),
+                *(f"  {reader}" for reader in self.readers),
+            ]
+        )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
+from isolitmus.model.readable import Readable, few
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -19,17 +21,19 @@ __all__ = [
     "Binary",
     "Binder",
     "Bracket",
-    "Expr",
+    "CatExpr",
+    "Clause",
     "Fold",
     "Label",
     "Name",
     "Spec",
     "Unary",
+    "Unsaid",
 ]
 
 BinaryOp = Literal["|", ";", "\\", "&"]
 UnaryOp = Literal["+", "*", "?", "^-1", "~"]
-Kind = Literal["relation", "set"]
+NameKind = Literal["relation", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Name:
     name: str
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NameKind:
         return "set" if self.name[0].isupper() else "relation"
 
     def __str__(self) -> str:
@@ -51,11 +55,11 @@ class Binary:
     r"""``a | b``, ``a & b``, ``a \\ b`` on relations or on sets; ``a ; b`` on relations."""
 
     op: BinaryOp
-    left: Expr
-    right: Expr
+    left: CatExpr
+    right: CatExpr
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NameKind:
         return self.left.kind
 
     def __str__(self) -> str:
@@ -67,10 +71,10 @@ class Unary:
     """``r+``, ``r*``, ``r?``, ``r^-1`` on relations; ``~S``, the complement, on sets."""
 
     op: UnaryOp
-    operand: Expr
+    operand: CatExpr
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NameKind:
         return self.operand.kind
 
     def __str__(self) -> str:
@@ -81,17 +85,17 @@ class Unary:
 class Bracket:
     """``[S]``: the identity on a set, a relation."""
 
-    operand: Expr
+    operand: CatExpr
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NameKind:
         return "relation"
 
     def __str__(self) -> str:
         return f"[{self.operand}]"
 
 
-Expr = Name | Binary | Unary | Bracket
+CatExpr = Name | Binary | Unary | Bracket
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,29 @@ class Axiom:
     """``acyclic r as name``, ``irreflexive r as name`` or ``empty r as name``."""
 
     test: Literal["acyclic", "irreflexive", "empty"]
-    expr: Expr
+    expr: CatExpr
     name: str
 
     def __str__(self) -> str:
         return f"{self.test} {self.expr} as {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """``silent r as name``: of two transactions that r relates the source says nothing, neither that both may
+    commit nor that they may not. Axioms come first: what breaks one is forbidden, silence or not.
+    """
+
+    expr: CatExpr
+    name: str
+
+    def __str__(self) -> str:
+        return f"silent {self.expr} as {self.name}"
+
+    @property
+    def broken(self) -> Axiom:
+        """The axiom that holds where nothing is left unsaid."""
+        return Axiom("empty", self.expr, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,30 +140,73 @@ class Binder:
 class Label:
     """``show S as name``: what a run reports of the transactions in S (herd's ``show``)."""
 
-    expr: Expr
+    expr: CatExpr
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
-    """A level or a protocol: one cited text.
-
-    ``definitions`` are the ``let``s in order (with those of included files first); ``needs`` are the
-    base names that the axioms and labels use once every definition is unfolded. ``promises`` are the
-    levels that a protocol is there for, by name.
+class Clause:
+    """``lock reads S row until next``: what an engine does at other moments than a commit, in words of its format
+    (``model.format``, ``clauses``).
     """
 
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec(Readable):
+    """A level or a protocol: one cited text."""
+
     name: str
+    """What the catalogue calls it."""
     title: str
+    """What it is, in a line."""
     source: str
+    """What it is cited from: its first comment."""
     text: str
+    """The file as it was read."""
     axioms: tuple[Axiom, ...]
-    definitions: Mapping[str, Expr]
+    """All of which a history is to satisfy."""
+    definitions: Mapping[str, CatExpr]
+    """The ``let``s in order, with those of included files first."""
+    silences: tuple[Unsaid, ...] = ()
+    """What it says nothing of (``silent``)."""
     binders: tuple[Binder, ...] = ()
+    """The orders of which some one will do (``with … from …``)."""
     labels: tuple[Label, ...] = ()
+    """What a run reports of transactions (``show``)."""
     promises: tuple[str, ...] = ()
+    """The levels that a protocol is there for, by name."""
+    clauses: tuple[Clause, ...] = ()
+    """What its engine does before a commit, which the format's functions read."""
+    format: str | None = None
+    """The name of what it is checked in (``model.format``); None: a level, which is checked in any."""
+    setting: str = ""
+    """What whoever owns a table sets to get it, empty if nothing does."""
+    runtime: str | None = None
+    """The name of the runtime that it is read with (``runtime``); None: it does not depend on one."""
+    at_most: str = ""
+    """Why what it admits may still not be there, empty if it is (``at-most``)."""
     needs: frozenset[str] = frozenset()
+    """The base names that axioms, silences and labels use once every definition is unfolded."""
     path: Path | None = None
+    """Where the file is; None: it was made up."""
+
+    @property
+    def demands(self) -> tuple[Axiom, ...]:
+        """What a frame satisfies that it admits: every axiom, and that nothing is left unsaid."""
+        return (*self.axioms, *(silence.broken for silence in self.silences))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        """What it is called, its clauses, axioms and silences."""
+        parts = (*self.clauses, *self.axioms, *self.silences)
+        return few([f"{self.name}: {self.title}", *(f"  {part}" for part in parts)])
 
 
 R = TypeVar("R")
@@ -173,13 +238,13 @@ class Fold(Generic[R, S]):
     ``r*`` is ``(r+)?``, so an algebra needs no third closure.
     """
 
-    def __init__(self, algebra: Algebra[R, S], definitions: Mapping[str, Expr]) -> None:
+    def __init__(self, algebra: Algebra[R, S], definitions: Mapping[str, CatExpr]) -> None:
         self._algebra = algebra
         self._definitions = definitions
         self._relations: dict[str, R] = {}
         self._sets: dict[str, S] = {}
 
-    def relation(self, expr: Expr) -> R:
+    def relation(self, expr: CatExpr) -> R:
         """The relation that the expression denotes."""
         a = self._algebra
         match expr:
@@ -205,7 +270,7 @@ class Fold(Generic[R, S]):
                 return a.inverse(self.relation(operand))
         raise AssertionError(f"the reader lets no {expr} through as a relation")
 
-    def members(self, expr: Expr) -> S:
+    def members(self, expr: CatExpr) -> S:
         """The set that the expression denotes."""
         a = self._algebra
         match expr:
@@ -222,7 +287,7 @@ class Fold(Generic[R, S]):
         raise AssertionError(f"the reader lets no {expr} through as a set")
 
     def _named(
-        self, name: str, seen: dict[str, V], fold: Callable[[Expr], V], base: Callable[[str], V]
+        self, name: str, seen: dict[str, V], fold: Callable[[CatExpr], V], base: Callable[[str], V]
     ) -> V:
         if name not in seen:
             definition = self._definitions.get(name)

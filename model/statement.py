@@ -6,100 +6,78 @@ engines receive unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.definition import Clone, Convert, Create, Definition, Late, Replace, Restore
+from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
+from isolitmus.model.origin import Resolved
+from isolitmus.model.query import Select
 from isolitmus.model.raw import Raw
 
 if TYPE_CHECKING:
-    from isolitmus.model.expression import ColumnRef, Expr
+    from isolitmus.model.expression import Expr
+    from isolitmus.model.query import Query
     from isolitmus.model.schema import Column
 
 __all__ = [
-    "Branch",
+    "Block",
     "Delete",
     "Insert",
     "MatchedClause",
     "Merge",
     "NotMatchedClause",
     "Optimize",
-    "Query",
+    "Options",
     "Read",
-    "Select",
     "Statement",
     "Truncate",
     "Update",
     "Vacuum",
-    "Values",
-    "read_anew",
-    "unseen",
+    "statements_of",
+    "untracked_queries",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what varies
-    in them is subqueries.
-    """
+class Options:
+    """What a client says of an INSERT besides its text."""
 
-    rows: tuple[tuple[Expr, ...], ...]
-    where: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """``SELECT items FROM table WHERE where [GROUP BY keys]``; ``grouped`` where the items are keys and
-    aggregates. With ``version`` from the table as that init statement (from 1) has left it:
-    ``VERSION AS OF {init[1]}``; with ``alias`` by another path to its files, ``delta.`{alias}` ``.
-    """
-
-    table: str
-    items: tuple[Expr, ...]
-    where: Expr | None
-    grouped: bool
-    version: int | None = None
-    keys: tuple[ColumnRef, ...] = ()
-    alias: bool = False
-
-    @property
-    def seen(self) -> bool:
-        """Whether a transaction that writes the table takes note of it as a read of the table."""
-        return self.version is None and not self.alias
+    dynamic: bool = False
+    """An overwrite replaces the partitions that the query has rows for."""
+    data_change: bool = True
+    """The DataFrame writer's option dataChange."""
+    grows: tuple[Column, ...] | None = None
+    """With mergeSchema: the columns that the query gives besides those that are declared."""
+    stream: bool = False
+    """It is a micro-batch of the streaming sink, in output mode append or, overwriting, complete."""
+    makes: bool = False
+    """It makes the table if that is not there, as the DataFrame writer does, and no INSERT of SQL."""
+    using: tuple[int, ...] = ()
+    """The option replaceUsing: the columns in which a row that is replaced equals one that comes."""
 
 
-Branch = Values | Select
-Query = tuple[Branch, ...]
-"""The branches of a UNION ALL; one branch is a plain query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """``INSERT INTO`` or, with ``overwrite``, ``INSERT OVERWRITE`` of the whole table; with ``where``
-    of the rows where it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``), with ``dynamic`` of the
-    partitions that the query has rows for. ``data_change`` False is the DataFrame writer's option, and
-    so is ``grows`` (mergeSchema): the columns that the query gives besides those that are declared,
-    None without it. ``stream``: it is a micro-batch of the streaming sink, in output mode append or,
-    with ``overwrite``, complete. ``generates``: the identity columns that it leaves out; the query
-    gives NULL for them. ``using``: the columns in which a row that is replaced equals one that comes
-    (the option replaceUsing).
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class Insert(Resolved):
+    """``INSERT INTO`` or ``INSERT OVERWRITE``."""
 
     sql: str
+    """As written."""
     target: str
+    """The table that is written into."""
     query: Query
+    """The rows that are written."""
     overwrite: bool = False
+    """The rows that were there go."""
     where: Expr | None = None
-    dynamic: bool = False
-    data_change: bool = True
-    grows: tuple[Column, ...] | None = None
-    stream: bool = False
+    """Only those go of which it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``)."""
     generates: tuple[int, ...] = ()
-    using: tuple[int, ...] = ()
+    """The identity columns that it leaves out, by place; the query gives NULL for them."""
+    options: Options = field(default_factory=Options)
+    """Those of a write by the DataFrame API."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+@dataclass(frozen=True, slots=True, repr=False)
+class Delete(Resolved):
     """``DELETE FROM target WHERE where``."""
 
     sql: str
@@ -107,8 +85,8 @@ class Delete:
     where: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+@dataclass(frozen=True, slots=True, repr=False)
+class Update(Resolved):
     """``UPDATE target SET column = value … WHERE where``; sets are (column index, value)."""
 
     sql: str
@@ -136,43 +114,53 @@ class NotMatchedClause:
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+@dataclass(frozen=True, slots=True, repr=False)
+class Merge(Resolved):
     """``MERGE INTO target USING source ON on WHEN …``; in expressions side 0 is the target, 1 the source."""
 
     sql: str
+    """As written."""
     target: str
+    """The table that is changed."""
     source: Query
+    """The rows that it is merged with."""
     on: Expr
+    """Which of them a row of the table is paired with."""
     matched: tuple[MatchedClause, ...]
+    """What becomes of rows of the table that have a pair."""
     not_matched: tuple[NotMatchedClause, ...]
+    """What becomes of rows of the source that have none."""
     by_source: tuple[MatchedClause, ...] = ()
+    """What becomes of rows of the table that have none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Optimize:
-    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row.
-
-    ``rewrite`` says which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those
-    with a deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``).
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class Optimize(Resolved):
+    """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row."""
 
     sql: str
+    """As written."""
     target: str
+    """The table that is compacted."""
     where: Expr | None
+    """Of which partitions; None: of all."""
     rewrite: Literal["several", "all", "vector"] = "several"
+    """Which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those with a deletion
+    ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``)."""
+    zorder: tuple[str, ...] = ()
+    """The columns of ZORDER BY."""
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Truncate(Resolved):
     """``TRUNCATE TABLE target``: removes all files."""
 
     sql: str
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Vacuum:
+@dataclass(frozen=True, slots=True, repr=False)
+class Vacuum(Resolved):
     """``VACUUM target``: two commits that hold nothing, one before and one after files go that no
     version has needed for a week; so none does in a test.
     """
@@ -181,12 +169,24 @@ class Vacuum:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+@dataclass(frozen=True, slots=True, repr=False)
+class Read(Resolved):
     """A query that only reads."""
 
     sql: str
     query: Query
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Resolved):
+    """Several statements that are one transaction, in a format that has such; ``sql`` is all of them, and
+    the ``target`` none: each has its own. ``single``: it is one, and not written as a list.
+    """
+
+    sql: str
+    statements: tuple[Statement, ...]
+    target: str = ""
+    single: bool = False
 
 
 Statement = (
@@ -204,25 +204,17 @@ Statement = (
     | Create
     | Clone
     | Convert
-    | Late
     | Raw
+    | Block
 )
 
 
-def read_anew(statement: Statement, read: Statement) -> Statement:
-    """A statement as its text was read once more: what only its client says of it stays."""
-    if not isinstance(statement, Insert) or not isinstance(read, Insert):
-        return read
-    return replace(
-        read,
-        dynamic=statement.dynamic,
-        data_change=statement.data_change,
-        stream=statement.stream,
-        using=statement.using,
-    )
+def statements_of(transaction: Statement) -> tuple[Statement, ...]:
+    """The statements of a transaction, in order."""
+    return transaction.statements if isinstance(transaction, Block) else (transaction,)
 
 
-def unseen(statement: Statement) -> tuple[Select, ...]:
+def untracked_queries(statement: Statement) -> tuple[Select, ...]:
     """The queries of a statement that read a table in a way of which Delta takes no note."""
     match statement:
         case (

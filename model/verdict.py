@@ -1,34 +1,62 @@
-"""What a spec says of a frame: allowed, forbidden, unknown, or not a question for this frame."""
+"""What a spec says of a frame: allowed, forbidden, nothing, unknown, or not a question for this frame."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
+from isolitmus.model.readable import Readable, few
+
 if TYPE_CHECKING:
     from isolitmus.model.frame import Edge
+    from isolitmus.model.reason import Reason
 
-__all__ = ["Allowed", "Forbidden", "Needs", "Unknown", "Verdict", "Violation"]
+__all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it.
+class Violation(Readable):
+    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it; or, of kind
+    ``silent``, a silence and the chain that is left unsaid.
 
-    ``supposing`` is what nobody observed and this violation takes to be so, a clause each.
+    ``supposing`` is what nobody observed and this violation takes to be so.
     """
 
     axiom: str
     kind: str
     cycle: tuple[Edge, ...]
-    supposing: tuple[str, ...] = ()
+    supposing: tuple[Reason, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The axiom, what is supposed, and the edges with their reasons."""
+        if self.kind == "silent":
+            return [f"{self.axiom} is left unsaid:", *(f"  {edge}" for edge in self.cycle)]
+        given = f", if {' and '.join(map(str, self.supposing))}" if self.supposing else ""
+        return [f"not {self.axiom}{given}:", *(f"  {edge}" for edge in self.cycle)]
+
+    def to_json(self) -> dict[str, object]:
+        """The violation as docs/interface.md, 6, has it."""
+        return {
+            "axiom": self.axiom,
+            "supposing": [str(one) for one in self.supposing],
+            "cycle": [
+                {"from": e.source, "to": e.target, "kind": e.kind, "why": e.why} for e in self.cycle
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return few(self.lines())
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """Every axiom holds; the witness is an order of the nodes that respects the acyclic axioms."""
+class Allowed(Readable):
+    """Every axiom holds; the witness is an order of the nodes that the acyclic axioms are about, and
+    respects these. ``alone`` has a node that they are not about, but other axioms one by one (a reader at
+    update-serializable), in an order of those that suits it: each may have another.
+    """
 
     witness: tuple[str, ...] = ()
+    alone: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
         return True
@@ -36,9 +64,13 @@ class Allowed:
     def __str__(self) -> str:
         return "allowed"
 
+    def __repr__(self) -> str:
+        orders = [" ".join(order) for order in (self.witness, *self.alone) if order]
+        return f"{self}, in the order {'; '.join(orders)}" if orders else str(self)
+
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
+class Forbidden(Readable):
     """At least one axiom is broken; violations in the order of the spec's text.
 
     Of a history that leaves something open there is one violation for each way in which it may have
@@ -53,6 +85,28 @@ class Forbidden:
 
     def __str__(self) -> str:
         return "forbidden"
+
+    def __repr__(self) -> str:
+        return few([str(self), *(f"  {line}" for v in self.violations for line in v.lines())])
+
+
+@dataclass(frozen=True, slots=True)
+class Silent(Readable):
+    """Every axiom holds, and of some transactions the source says nothing: neither allowed nor forbidden.
+
+    One of them for each silence of the text.
+    """
+
+    silences: tuple[Violation, ...]
+
+    def __bool__(self) -> Never:
+        raise TypeError(f"what is silent ({self.silences[0].axiom}) is neither true nor false")
+
+    def __str__(self) -> str:
+        return "silent"
+
+    def __repr__(self) -> str:
+        return few([str(self), *(f"  {line}" for v in self.silences for line in v.lines())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +135,4 @@ class Needs:
         return f"needs {', '.join(self.names)}"
 
 
-Verdict = Allowed | Forbidden | Unknown | Needs
+Verdict = Allowed | Forbidden | Silent | Unknown | Needs

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.auditing.audit import audit
-from isolitmus.model.errors import IsolitmusError, LogError
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError, Limit, LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.pipeline.table import Table, held, schema
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.session import Session
 
-__all__ = ["COLUMNS", "audit_all", "auditor", "audits_of", "refuse_other"]
+__all__ = ["COLUMNS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
 
 COLUMNS = {
     "audit": "STRING",
@@ -48,32 +49,39 @@ def audit_all(
     session: Session,
     *,
     out: Path | None = None,
+    budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Audit], list[LogError]]:
     """The audits of the tables at these paths, in their order, and the errors of those that do not read.
 
     ``out`` is a Delta table, made if there is none, to which the findings are appended. IsolitmusError
-    if it holds something else.
+    if it holds something else. Once the ``budget`` is spent: the audits that were made until then, all of the
+    others as nothing audited.
     """
-    name = uuid4().hex
+    name, budget, ended = uuid4().hex, budget or Budget(), None
     paths = [str(Path(table).resolve()) for table in tables]
     table, rows = None, []
     if out is not None:
-        refuse_other(out)
+        refuse_no_findings(out)
         table = Table(session.spark, out, COLUMNS, ABOUT, SAID)
     for first in range(0, len(paths), EACH):
         if progress is not None:
             progress(first)
         some = paths[first : first + EACH]
-        places = session.spark.range(0, len(some), 1, len(some))
-        found = places.mapInArrow(auditor(some, name), schema(COLUMNS))
-        if table is None:
-            rows += found.collect()
-        else:
-            table.append(found)
+        try:
+            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
+                places = session.spark.range(0, len(some), 1, len(some))
+                found = places.mapInArrow(auditor(some, name), schema(COLUMNS))
+                if table is None:
+                    rows += found.collect()
+                else:
+                    table.append(found)
+        except Limit as limit:
+            ended = str(limit)
+            break
     if table is not None:
         rows = table.rows(f"audit = '{name}'").collect()
-    return audits_of(dict(zip(paths, tables, strict=True)), rows)
+    return audits_of(dict(zip(paths, tables, strict=True)), rows, ended)
 
 
 def auditor(
@@ -110,8 +118,12 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
         yield finding.kind, finding.certainty, list(finding.versions), finding.why
 
 
-def audits_of(names: dict[str, str], rows: Iterable[Any]) -> tuple[list[Audit], list[LogError]]:
-    """The audits and errors that rows tell of; ``names`` are the paths with what users call them."""
+def audits_of(
+    names: dict[str, str], rows: Iterable[Any], ended: str | None = None
+) -> tuple[list[Audit], list[LogError]]:
+    """The audits and errors that rows tell of; ``names`` are the paths with what users call them. With ``ended``
+    those that the rows do not tell of were ended by that before they began.
+    """
     by_table: dict[str, list[Any]] = {path: [] for path in names}
     for row in rows:
         by_table[row["table"]].append(row)
@@ -132,10 +144,12 @@ def audits_of(names: dict[str, str], rows: Iterable[Any]) -> tuple[list[Audit], 
             findings.sort(key=lambda f: (order.index((f.kind, f.certainty)), f.versions[-1]))
             span, notes = (said["first"], said["last"]), tuple(said["notes"])
             audits.append(Audit(name, *span, tuple(findings), counts, notes, said["seconds"]))
+        elif ended is not None and not by_table[path]:
+            audits.append(Audit(name, 0, -1, (), notes=(f"Unknown: {ended}.",), ended=ended))
     return audits, errors
 
 
-def refuse_other(out: Path) -> None:
+def refuse_no_findings(out: Path) -> None:
     """IsolitmusError if there is something at a path that holds no findings; needs no Spark."""
     if held(out, ABOUT) not in {None, SAID}:
         raise IsolitmusError(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.session import spark_here
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import Cell, Place
 from isolitmus.pipeline.table import Table, held, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from isolitmus.model.matrix import Matrix
 
-__all__ = ["COLUMNS", "Cases", "refuse_other"]
+__all__ = ["COLUMNS", "Cases", "open_cases", "refuse_other"]
 
 COLUMNS = {
     "matrix": "STRING",
@@ -74,6 +76,13 @@ class Cases:
             for cell in cells
         ]
         self._table.append(self._spark.createDataFrame(rows, schema(COLUMNS)))
+
+
+@contextmanager
+def open_cases(out: Path, matrix: Matrix, engine: str, version: str) -> Iterator[Cases]:
+    """The cases at a path, while the block lasts; EngineUnavailable if Spark, which writes them, does not start."""
+    with spark_here() as spark:
+        yield Cases(spark, out, matrix, engine, version)
 
 
 def refuse_other(out: Path) -> None:

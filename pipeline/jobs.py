@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.sweep import LIMIT, finished, planned
-from isolitmus.conformance.session import open_session
-from isolitmus.model.errors import EngineUnavailable, IsolitmusError
+from isolitmus.checker.sweeps import LIMIT, finished, sweep_work
+from isolitmus.conformance.session import INSTALL, open_session
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Limit
 from isolitmus.pipeline.counts import Counts
 from isolitmus.pipeline.shards import COLUMNS, counter, tallies_of
 from isolitmus.pipeline.table import schema
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from isolitmus.checker.sweep import Sweep
+    from isolitmus.checker.sweeps import Sweep
     from isolitmus.conformance.session import Session
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -58,8 +59,8 @@ def open_for_sweeps(master: str = MASTER) -> Iterator[Session]:
     for package in PACKAGES:
         if find_spec(package) is None:
             raise EngineUnavailable(
-                f"the Python package {package} is not installed, which a sweep on Spark needs;"
-                f" 'pip install {' '.join(PACKAGES)}' installs it"
+                f"the Python package {package} is not installed, which work on Spark needs;"
+                f" {INSTALL} installs it"
             )
     with open_session(master, CONF) as session:
         yield session
@@ -67,35 +68,42 @@ def open_for_sweeps(master: str = MASTER) -> Iterator[Session]:
 
 def sweep(
     scope: Scope,
-    n: int,
+    transactions: int,
     session: Session,
     *,
     out: Path | None = None,
     protocols: Sequence[Spec] | None = None,
     levels: Sequence[Spec] | None = None,
     limit: int = LIMIT,
+    budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Sweep:
-    """Count every candidate of the scope with n writers on Spark (see ``checker.sweep.sweep``).
+    """Count every candidate of the scope with so many ``transactions`` on Spark, as
+    ``checker.sweeps.sweep`` does.
 
     ``out`` is a Delta table, made if there is none; shards whose rows it holds are not counted again.
     By default a temporary one. IsolitmusError if it holds something else.
     """
-    start = monotonic()
-    work = planned(scope, n, protocols=protocols, levels=levels, limit=limit)
+    start, ended = monotonic(), None
+    budget = budget or Budget()
+    work = sweep_work(scope, transactions, protocols=protocols, levels=levels, limit=limit)
     name = uuid4().hex
     counts = Counts(session.spark, out or session.directory / f"sweep-{name}", work)
-    cut = shards(scope, n)
+    cut = shards(scope, transactions)
     done = counts.done()
     left = [index for index in range(len(cut)) if index not in done]
     size = FIRST
-    while left:
-        if progress is not None:
-            progress((len(cut) - len(left)) * cut.each)
-        some, left = left[:size], left[size:]
-        began = monotonic()
-        places = session.spark.range(0, len(some), 1, len(some))
-        counts.append(places.mapInArrow(counter(work, some, name), schema(COLUMNS)))
-        passed = monotonic() - began
-        size = max(FIRST, min(2 * size, int(size * PATIENCE / passed)))
-    return finished(work, tallies_of(work, counts.rows()), monotonic() - start)
+    try:
+        while left:
+            if progress is not None:
+                progress((len(cut) - len(left)) * cut.each)
+            some, left = left[:size], left[size:]
+            began = monotonic()
+            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
+                places = session.spark.range(0, len(some), 1, len(some))
+                counts.append(places.mapInArrow(counter(work, some, name), schema(COLUMNS)))
+            passed = monotonic() - began
+            size = max(FIRST, min(2 * size, int(size * PATIENCE / passed)))
+    except Limit as reached:
+        ended = str(reached)
+    return finished(work, tallies_of(work, counts.rows()), monotonic() - start, ended)

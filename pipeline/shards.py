@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.counting.tally import Failure, Tallies, shards
+from isolitmus.checker.counting.tally import FailedStatement, Tallies, shards
 from isolitmus.checker.counting.work import kernel
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ COLUMNS = {
     "protocol": "STRING",
     "level": "STRING",
     "admitted": "BIGINT",
+    "silent": "BIGINT",
     "forbidden": "BIGINT",
     "smallest": "STRING",
     "unexplained": "BIGINT",
@@ -70,7 +71,7 @@ def _rows(work: Work, index: int, each: int, tallies: Tallies) -> Iterator[dict[
     for protocol, tally in tallies.of.items():
         for level, forbidden in tally.forbidden.items():
             values = (
-                work.n, index, each, protocol, level, tally.admitted, forbidden,
+                work.n, index, each, protocol, level, tally.admitted, tally.silent, forbidden,
                 json.dumps(tally.first.get(level)), tally.unexplained, tally.not_log_order,
                 tallies.failed, json.dumps(tallies.failure),
             )  # fmt: skip
@@ -79,6 +80,7 @@ def _rows(work: Work, index: int, each: int, tallies: Tallies) -> Iterator[dict[
 
 def tallies_of(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
     """The tallies of all shards together, from their rows."""
+    rows = list(rows)
     protocols = [spec.name for spec in work.protocols]
     levels = [spec.name for spec in work.levels]
     total = Tallies.none(protocols, levels)
@@ -92,12 +94,13 @@ def tallies_of(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
             tally.first[level] = init, last, tuple((k, version) for k, version in choices)
         if level == levels[0]:  # the others repeat what is said of the protocol
             tally.admitted, tally.unexplained = row["admitted"], row["unexplained"]
-            tally.not_log_order = row["not_log_order"]
+            tally.not_log_order, tally.silent = row["not_log_order"], row["silent"]
             if row["protocol"] == protocols[0]:
                 one.failed = row["failed"]
                 failure = json.loads(row["failure"])
                 if failure is not None:
                     init, choices, *said = failure
-                    one.failure = Failure(init, tuple(map(tuple, choices)), *said)
+                    one.failure = FailedStatement(init, tuple(map(tuple, choices)), *said)
         total.add(one)
+    total.candidates = shards(work.scope, work.n).each * len({row["shard"] for row in rows})
     return total

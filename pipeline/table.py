@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.delta_log import Metadata
+from isolitmus.model.delta_log import LogMetadata
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.delta_log import is_delta_table, open_log
 
@@ -26,7 +26,7 @@ def held(out: Path, key: str) -> str | None:
         return None
     log, metadata = open_log(out), None
     for part in log.begin():
-        metadata = part if isinstance(part, Metadata) else metadata
+        metadata = part if isinstance(part, LogMetadata) else metadata
     for commit in log.commits():
         metadata = commit.metadata or metadata
     return "" if metadata is None else metadata.configuration.get(key, "")

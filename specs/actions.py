@@ -6,11 +6,12 @@ feature that readers must know and we do not: either may change what the others 
 
 from __future__ import annotations
 
-import json
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.delta_log import LogCommit, LogFile, Metadata, Protocol
+from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata, LogProtocol
 from isolitmus.model.errors import LogError, brief, near
+from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,6 +35,8 @@ those that send readers elsewhere (redirectReaderWriter) or keep files elsewhere
 """
 SPECIAL = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
 """What makes a string column compare in another way: a collation, CHAR's padding."""
+LOOSE = {"txnId": str, "timestamp": int}
+"""What a commit says of itself that no verdict rests on: of another type it is not there."""
 READER, WRITER = 3, 7
 """The newest versions of the protocol (PROTOCOL.md)."""
 
@@ -45,9 +48,9 @@ def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
     ('add', {'path': 'f'})
     """
     try:
-        action = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "no JSON"
+        action = read_json(line)
+    except ValueError as error:
+        reason = error.msg if isinstance(error, JSONDecodeError) else "no JSON"
         raise LogError(
             f"{where}: '{brief(line, 60)}' is no action ({reason}); a line is one whole JSON object,"
             " this one is cut off or damaged"
@@ -92,8 +95,11 @@ def file_of(fields: Mapping[str, Any], where: str) -> LogFile:
     if not isinstance(path, str) or not path:
         _wrong(where, "path", path, "a path")
     partition = fields.get("partitionValues")
-    if partition is not None and not isinstance(partition, dict):
-        _wrong(where, "partitionValues", partition, "an object")
+    if partition is not None and not (
+        isinstance(partition, dict)
+        and all(isinstance(value, str | None) for value in partition.values())
+    ):
+        _wrong(where, "partitionValues", partition, "an object of texts")
     stats = fields.get("stats")
     if stats is not None and not isinstance(stats, str):
         _wrong(where, "stats", stats, "a text")
@@ -110,10 +116,18 @@ def file_of(fields: Mapping[str, Any], where: str) -> LogFile:
             _wrong(where, "cardinality", marked, "a number of rows")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
-    return LogFile(path, identity, marked, partition, fields.get("dataChange") is not False, stats)
+    return LogFile(
+        path,
+        identity,
+        marked,
+        partition,
+        fields.get("dataChange") is not False,
+        stats,
+        fields,
+    )
 
 
-def metadata_of(fields: Mapping[str, Any], where: str) -> Metadata:
+def metadata_of(fields: Mapping[str, Any], where: str) -> LogMetadata:
     """The table's metadata."""
     columns = fields.get("partitionColumns") or []
     configuration = fields.get("configuration") or {}
@@ -124,7 +138,7 @@ def metadata_of(fields: Mapping[str, Any], where: str) -> Metadata:
     text = fields.get("schemaString")
     types: dict[str, tuple[str, str]] = {}
     try:
-        schema = json.loads(str(text)) if text else {"fields": []}
+        schema = read_json(str(text)) if text else {"fields": []}
         for column in schema["fields"]:
             kind = column["type"] if isinstance(column["type"], str) else "nested"
             besides = column.get("metadata") or {}
@@ -132,12 +146,12 @@ def metadata_of(fields: Mapping[str, Any], where: str) -> Metadata:
                 kind = "special"
             physical = besides.get("delta.columnMapping.physicalName")
             types[column["name"].lower()] = (physical or column["name"], kind)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         _wrong(where, "schemaString", text, "a schema in Spark's JSON")
-    return Metadata(types, tuple(columns), configuration)
+    return LogMetadata(types, tuple(columns), configuration, str(text or ""))
 
 
-def protocol_of(fields: Mapping[str, Any], where: str) -> Protocol:
+def protocol_of(fields: Mapping[str, Any], where: str) -> LogProtocol:
     """The protocol, if it is one whose logs we can read."""
     reader, writer = fields.get("minReaderVersion"), fields.get("minWriterVersion")
     for name, version, newest in (
@@ -156,7 +170,7 @@ def protocol_of(fields: Mapping[str, Any], where: str) -> Protocol:
             f"{where}: readers of this table must know the feature '{unknown[0]}', which isolitmus"
             f" does not{near(unknown[0], FEATURES)}"
         )
-    return Protocol(reader or 0, writer or 0, tuple(readers), tuple(writers))
+    return LogProtocol(reader or 0, writer or 0, tuple(readers), tuple(writers))
 
 
 def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -175,7 +189,10 @@ def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
             not isinstance(value, kind) or (kind is int and isinstance(value, bool))
         ):
             _wrong(f"{where}: commitInfo", name, value, wanted)
-    return {name: fields[name] for name in kinds if fields.get(name) is not None}
+    known = {name: kind for name, (kind, _) in kinds.items()} | LOOSE
+    return {
+        name: fields[name] for name, kind in known.items() if isinstance(fields.get(name), kind)
+    }
 
 
 def _wrong(where: str, name: str, value: object, wanted: str) -> Never:

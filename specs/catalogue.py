@@ -1,33 +1,36 @@
 """The catalogue: names to the specs that they stand for, inside the package and outside.
 
-A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``, called by its file name;
-nothing else registers it. A path to a ``.cat`` file works wherever a name does.
+The names are those of ``specs.shelf``. A path to a ``.cat`` file works wherever a name does.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from isolitmus.model.default import DELTA
 from isolitmus.model.errors import LitmusError, SpecError, UnknownName, near
 from isolitmus.specs.cat import read
 from isolitmus.specs.files import is_folder, read_text
+from isolitmus.specs.formats import SHIPPED, format_named
+from isolitmus.specs.shelf import HOME, shipped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.shelf import Folder
 
 __all__ = [
     "level",
     "levels",
     "litmus",
     "litmus_files",
-    "litmus_tests",
+    "litmus_names",
+    "matrices",
     "matrix",
     "protocol",
     "protocols",
@@ -36,43 +39,49 @@ __all__ = [
     "spec",
 ]
 
-HOME = Path(__file__).parent
-Folder = Literal["levels", "protocols"]
 
+def levels(log: str = DELTA) -> list[str]:
+    """The names of the levels in the package that can be asked of the histories of a format, or of those that
+    share its ``log``, sorted.
 
-def levels() -> list[str]:
-    """The names of the levels in the package, sorted.
-
-    >>> "write-serializable" in levels()
-    True
+    >>> "write-serializable" in levels(), "write-serializable" in levels("locking")
+    (True, True)
     """
-    return list(_shipped("levels", ".cat"))
+    return [name for name, path in shipped("levels").items() if _log(path) in (None, log)]
 
 
-def protocols() -> list[str]:
-    """The names of the protocols in the package, sorted.
+def protocols(log: str = DELTA) -> list[str]:
+    """The names of the protocols in the package whose commits are of a log, sorted.
 
-    >>> "delta-serializable" in protocols()
-    True
+    >>> "delta-serializable" in protocols(), "locking-read-committed" in protocols()
+    (True, False)
     """
-    return list(_shipped("protocols", ".cat"))
+    return [name for name, path in shipped("protocols").items() if _log(path) == log]
 
 
-def relatives(*names: str) -> list[str]:
-    """The protocols of the engines that the protocols of these names are of, sorted; open-source
-    Delta's if no name is a protocol's.
+def _log(path: Path) -> str | None:
+    """Whose commits a shipped file is about: what is in a folder called after a format is of that one, what is
+    in none of Delta; a level is then of any.
+    """
+    folder, first, *_ = path.relative_to(HOME).parts
+    if first in SHIPPED:
+        return format_named(first).log
+    return None if folder == "levels" else DELTA
+
+
+def relatives(*names: str, form: str = DELTA) -> list[str]:
+    """The protocols beside the protocols of these names, in the package's folders, sorted: those of one
+    engine share one. If no name is a protocol's, those beside what a format means where none is named.
 
     >>> relatives("log-serializable") == relatives("delta-serializable") != protocols()
     True
     """
-    known = protocols()
-    engines = {_family(name) for name in names if name in known} or {"delta"}
-    return [name for name in known if _family(name) in engines]
-
-
-def _family(protocol: str) -> str:
-    """What protocols of one engine begin with."""
-    return "delta-rs" if protocol.startswith("delta-rs-") else protocol.partition("-")[0]
+    known = shipped("protocols")
+    meant = [name for name in names if name in known]
+    if not meant:
+        meant = [name for name in format_named(form).protocols if name in known]
+    folders = {known[name].parent for name in meant}
+    return [name for name, path in known.items() if path.parent in folders]
 
 
 def level(name: str) -> Spec:
@@ -101,15 +110,23 @@ def protocol(name: str) -> Spec:
                 f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
                 " at a commit is that a relation is empty"
             )
+    if found.format is not None and format_named(found.format).clauses and not found.clauses:
+        raise SpecError(
+            f"{name} is no protocol: of format {found.format} one says what is seen, and what is locked"
+        )
     for promised in found.promises:
-        if promised not in levels():
-            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, levels())}")
-    return found
+        if promised not in shipped("levels"):
+            known = shipped("levels")
+            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, known)}")
+    return replace(found, format=DELTA) if found.format is None else found
 
 
 def spec(name: str) -> Spec:
-    """The level or protocol with this name, or the spec in the ``.cat`` file with this path.
+    """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with ``@`` and a
+    runtime behind it, on that.
 
+    >>> spec("databricks-serializable-newest-rows@14.2").runtime
+    '14.2'
     >>> spec("serialisable")
     Traceback (most recent call last):
     isolitmus.model.errors.UnknownName: no level or protocol 'serialisable'; did you mean 'serializable'?
@@ -117,9 +134,9 @@ def spec(name: str) -> Spec:
     return _find(name, "level or protocol", ("levels", "protocols"))
 
 
-def litmus_tests() -> list[str]:
-    """The names of the litmus tests in the package, sorted."""
-    return list(_shipped("litmus", ".toml"))
+def litmus_names(log: str = DELTA) -> list[str]:
+    """The names of the litmus tests in the package whose commits are of a log, sorted."""
+    return [name for name, path in shipped("litmus").items() if _log(path) == log]
 
 
 def litmus_files(name: str) -> list[Path]:
@@ -136,17 +153,22 @@ def litmus_files(name: str) -> list[Path]:
         return found
     if name.endswith(".toml"):
         return [path]
-    shipped = _shipped("litmus", ".toml")
-    if name not in shipped:
-        raise UnknownName(f"no litmus test '{name}'{near(name, shipped)}")
-    return [shipped[name]]
+    known = shipped("litmus")
+    if name not in known:
+        raise UnknownName(f"no litmus test '{name}'{near(name, known)}")
+    return [known[name]]
 
 
 def litmus(name: str) -> Litmus | HistoryTest:
     """The litmus test with this name, or in the ``.toml`` file with this path."""
     path = litmus_files(name)[0]
-    shipped = path.is_relative_to(HOME / "litmus")
-    return _read_shipped_litmus(path) if shipped else _read_litmus(path)
+    ours = path.is_relative_to(HOME / "litmus")
+    return _read_shipped_litmus(path) if ours else _read_litmus(path)
+
+
+def matrices() -> list[str]:
+    """The names of the matrices that ship, sorted."""
+    return list(shipped("matrices"))
 
 
 def matrix(name: str) -> Matrix:
@@ -157,16 +179,20 @@ def matrix(name: str) -> Matrix:
     """
     from isolitmus.specs.matrix_file import read_matrix
 
-    known = _shipped("matrices", ".toml")
+    known = shipped("matrices")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(f"no matrix '{name}'{near(name, known)}")
     return read_matrix(read_text(path, LitmusError), path.stem, path)
 
 
-def scopes() -> list[str]:
-    """The names of the scopes in the package, sorted."""
-    return list(_shipped("scopes", ".toml"))
+def scopes(log: str | None = None) -> list[str]:
+    """The names of the scopes in the package, or of those whose commits are of a log, sorted.
+
+    >>> "scans" in scopes(), "scans" in scopes("delta")
+    (True, False)
+    """
+    return [name for name, path in shipped("scopes").items() if log in (None, _log(path))]
 
 
 def scope(name: str) -> Scope:
@@ -175,29 +201,27 @@ def scope(name: str) -> Scope:
 
     if not name.endswith(".toml") and name not in scopes():
         raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
-    path = Path(name) if name.endswith(".toml") else HOME / "scopes" / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else shipped("scopes")[name]
     return read_scope(read_text(path, LitmusError), path.stem, path)
-
-
-@cache
-def _shipped(folder: str, ending: str) -> Mapping[str, Path]:
-    """The package's files of a kind, by name and in its order."""
-    found = (HOME / folder).rglob(f"*{ending}")
-    return {path.stem: path for path in sorted(found, key=lambda path: path.with_suffix(""))}
 
 
 def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
     if name.endswith(".cat"):
         return _read(Path(name))
-    shipped = {k: path for folder in folders for k, path in _shipped(folder, ".cat").items()}
-    if name not in shipped:
-        raise UnknownName(f"no {what} '{name}'{near(name, shipped)}")
-    return _read_shipped(shipped[name])
+    known = {k: path for folder in folders for k, path in shipped(folder).items()}
+    plain, _, runtime = name.partition("@")
+    if plain not in known:
+        family = f"{plain.partition('-')[0]}-"
+        usual = [
+            k for k, path in known.items() if _log(path) in (None, DELTA) or k.startswith(family)
+        ]
+        raise UnknownName(f"no {what} '{plain}'{near(plain, usual) or near(plain, known)}")
+    return _read_shipped(known[plain], runtime or None)
 
 
 @cache
-def _read_shipped(path: Path) -> Spec:
-    return _read(path)
+def _read_shipped(path: Path, runtime: str | None) -> Spec:
+    return _read(path, runtime)
 
 
 @cache
@@ -211,5 +235,6 @@ def _read_litmus(path: Path) -> Litmus | HistoryTest:
     return read_litmus(read_text(path, LitmusError), path.stem, path)
 
 
-def _read(path: Path) -> Spec:
-    return read(read_text(path, SpecError), path.stem, path)
+def _read(path: Path, runtime: str | None = None) -> Spec:
+    name = path.stem if runtime is None else f"{path.stem}@{runtime}"
+    return read(read_text(path, SpecError), name, path, runtime=runtime)

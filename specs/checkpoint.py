@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from json import loads
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LogError, brief
 from isolitmus.specs.actions import file_of, metadata_of, protocol_of
-from isolitmus.specs.files import is_file, read_text
+from isolitmus.specs.files import is_file, open_file, read_lines
+from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from isolitmus.model.delta_log import LogFile, Metadata, Protocol
+    from isolitmus.model.delta_log import LogFile, LogMetadata, LogProtocol
 
 __all__ = ["Checkpoint", "checkpoints"]
 
@@ -39,7 +39,7 @@ WANTED = {
 }
 """The actions of a checkpoint that we look at, with their fields."""
 
-State = "LogFile | Metadata | Protocol"
+State = "LogFile | LogMetadata | LogProtocol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Checkpoint:
     version: int
     files: tuple[Path, ...]
 
-    def state(self) -> Iterator[LogFile | Metadata | Protocol]:
+    def state(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
         """The files, metadata and protocol of the table at this version."""
         todo = list(self.files)
         while todo:
@@ -105,10 +105,10 @@ def _actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(read_text(path, LogError).splitlines(), 1):
+    for number, line in enumerate(read_lines(path, LogError), 1):
         try:
-            ((name, fields),) = loads(line).items()
-        except (ValueError, AttributeError, RecursionError):
+            ((name, fields),) = read_json(line).items()
+        except (ValueError, AttributeError):
             raise LogError(f"{path}:{number}: '{brief(line, 60)}' is no action") from None
         if name in WANTED and isinstance(fields, dict):
             yield name, fields
@@ -117,6 +117,7 @@ def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _parquet_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import duckdb
 
+    open_file(path, LogError).close()
     with duckdb.connect() as database:
         try:
             table = database.read_parquet(str(path))

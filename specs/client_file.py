@@ -1,6 +1,6 @@
 """Read what a client does around a transaction: ``before``, ``let``, ``conf``, ``session``, ``app``.
 
-What a key is for stands in interface.md, "Litmus file".
+What a key is for stands in docs/transactions.md, "The keys of a transaction".
 """
 
 from __future__ import annotations
@@ -11,88 +11,108 @@ from typing import TYPE_CHECKING
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
+from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.confs import CONFS
-from isolitmus.specs.raw_file import RawReader
+from isolitmus.specs.features import features
+from isolitmus.specs.raw_file import read_app
+from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.toml_file import NAME
+from isolitmus.specs.toml_file import NAME, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.client import Aside
     from isolitmus.model.schema import Schema
-    from isolitmus.specs.toml_file import Table
+    from isolitmus.specs.toml_file import Node
 
-__all__ = ["CLIENT", "ClientReader"]
+__all__ = ["CLIENT", "read_client", "read_confs"]
 
-CLIENT = ("before", "let", "conf", "session", "app")
+CLIENT = ("before", "let", "conf", "session", "app", "protocol")
 """The keys that every transaction may have."""
+PLAIN = ("sql", "let", "protocol")
+"""The keys of a transaction of another writer: the others are of Spark's sessions."""
 CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
 SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
 
 
-class ClientReader(RawReader):
-    """Reads what clients do around their transactions."""
-
-    def client(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> Client:
-        session = table.get("session")
-        if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
-            self.refuse(
-                f"{where}.session is {self.shown(session)}; a name, letters, digits and _, is wanted"
-            )
-        return Client(
-            tuple(
-                self.aside(text, where, schemas) for text in self.strings(table, where, "before")
-            ),
-            {
-                name: self.let(name, sql, where, schemas)
-                for name, sql in self.get(table, where, "let", dict, {}).items()
-            },
-            {
-                key: self.conf(key, value, f"{where}.conf")
-                for key, value in self.get(table, where, "conf", dict, {}).items()
-            },
-            session,
-            app=self.app(table, where),
+def read_client(given: Node, schemas: Mapping[str, Schema]) -> Client:
+    """What the client of a transaction does around it."""
+    session = given.value.get("session")
+    if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
+        given.refuse(
+            f"{given}.session is {shown(session)}; a name, letters, digits and _, is wanted"
         )
+    return Client(
+        tuple(_aside(given.at("before"), text, schemas) for text in given.strings("before")),
+        {name: _let(name, query, schemas) for name, query in given.inner("let", {}).items()},
+        read_confs(given),
+        session,
+        app=read_app(given),
+        protocol=_protocol(given),
+    )
 
-    def aside(self, text: str, where: str, schemas: Mapping[str, Schema]) -> Aside:
-        where = f"{where}.before"
-        for pattern, keep in ((CACHE, True), (UNCACHE, False)):
-            found = pattern.fullmatch(text)
-            if found:
-                known = {name.lower(): name for name in schemas}
-                name = found["table"]
-                if name.lower() not in known:
-                    self.refuse(f"{where}: no table '{name}'{near(name, schemas)}")
-                if not schemas[known[name.lower()]].exists:
-                    self.refuse(f"{where}: {name} is not there at the start, and so not cached")
-                return CacheTable(text, known[name.lower()], keep)
-        found = SET.fullmatch(text)
+
+def _protocol(given: Node) -> str | None:
+    """``protocol = "NAME"``: the commit check of a transaction's own writer."""
+    if "protocol" not in given:
+        return None
+    name: str = given.get("protocol", str)
+    known = shipped("protocols")
+    if name not in known:
+        given.refuse(f"{given}.protocol: no protocol '{name}'{near(name, known)}")
+    other = next((key for key in given.value if key not in PLAIN), None)
+    if other is not None:
+        both = {"a protocol of its own", "more than sql and let"}
+        refuse_together(both, given.refuse, str(given), key=other)
+    return name
+
+
+def read_confs(given: Node) -> dict[str, str]:
+    """``conf = { key = value }``."""
+    confs = given.inner("conf", {})
+    return {key: _conf(confs, key, value) for key, value in confs.value.items()}
+
+
+def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
+    for pattern, keep in ((CACHE, True), (UNCACHE, False)):
+        found = pattern.fullmatch(text)
         if found:
-            return SetConf(text, found["key"], self.conf(found["key"], found["value"], where))
-        self.refuse(
-            f"{where} holds {self.shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
-            " SET key = value are what is run outside a transaction; a query is a let, and a"
-            " statement that writes a transaction of its own"
-        )
+            known = {name.lower(): name for name in schemas}
+            name = found["table"]
+            if name.lower() not in known:
+                before.refuse(f"{before}: no table '{name}'{near(name, schemas)}")
+            cache = CacheTable(text, known[name.lower()], keep)
+            has = features(client=Client((cache,)), schema=schemas[cache.table])
+            refuse_together(has, before.refuse, str(before), table=name)
+            return cache
+    found = SET.fullmatch(text)
+    if found:
+        return SetConf(text, found["key"], _conf(before, found["key"], found["value"]))
+    before.refuse(
+        f"{before} holds {shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
+        " SET key = value are what is run outside a transaction; a query is a let, and a"
+        " statement that writes a transaction of its own"
+    )
 
-    def let(self, name: str, sql: object, where: str, schemas: Mapping[str, Schema]) -> st.Read:
-        where = f"{where}.let.{name}"
-        if not NAME.fullmatch(name):
-            self.refuse(f"{where}: a name is letters, digits and _")
-        if not isinstance(sql, str):
-            self.refuse(f"{where} is {self.shown(sql)}; a text is wanted")
-        statement = read_statement(sql, schemas, f"{self.place(where)}, let {name}")
-        if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
-            self.refuse(f"{where} is '{sql}'; a query with one column is wanted")
-        return statement
 
-    def conf(self, key: str, value: object, where: str) -> str:
-        if key not in CONFS:
-            self.refuse(f"{where}: '{key}' is not modelled{near(key, CONFS)}")
-        if not isinstance(value, str) or value.lower() not in CONFS[key]:
-            self.refuse(f"{where}: {key} is {self.shown(value)}; known: {', '.join(CONFS[key])}")
-        return value
+def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
+    sql = query.value
+    if not NAME.fullmatch(name):
+        query.refuse(f"{query}: a name is letters, digits and _")
+    if not isinstance(sql, str):
+        query.refuse(f"{query} is {shown(sql)}; a text is wanted")
+    statement = read_statement(sql, schemas, f"{query.place}, let {name}")
+    if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
+        query.refuse(f"{query} is '{sql}'; a query with one column is wanted")
+    return statement
+
+
+def _conf(node: Node, key: str, value: object) -> str:
+    if key not in CONFS:
+        node.refuse(f"{node}: '{key}' is not modelled{near(key, CONFS)}")
+    if not isinstance(value, str) or value.lower() not in CONFS[key]:
+        node.refuse(f"{node}: {key} is {shown(value)}; known: {', '.join(CONFS[key])}")
+    return value

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTEMPTS",
+    "AUTO_MERGE",
     "CONFS",
     "EMPTY_COMMITS",
     "OVERWRITE_MODE",
@@ -32,6 +33,7 @@ EMPTY_COMMITS = f"{DELTA}skipRecordingEmptyCommits"
 SKIPPING = f"{DELTA}stats.skipping"
 ATTEMPTS = f"{DELTA}maxCommitAttempts"
 VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
+AUTO_MERGE = f"{DELTA}schema.autoMerge.enabled"
 SWITCH = ("true", "false")
 
 
@@ -51,6 +53,8 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     EMPTY_COMMITS: SWITCH,
     SKIPPING: SWITCH,
     VACUUM_LOGGING: SWITCH,
+    # no statement that is read names a column that its table lacks; of MERGE see ``with_confs``
+    AUTO_MERGE: SWITCH,
     **{vectors(verb): SWITCH for verb in ("delete", "update", "merge")},
     # a second attempt has every winner to check: one more or less of them makes no difference
     ATTEMPTS: ("0", "10000000"),

@@ -11,38 +11,39 @@ import os
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from json import loads
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LogError
 from isolitmus.specs.actions import commit_of, parse
 from isolitmus.specs.checkpoint import NAME, Checkpoint, checkpoints
-from isolitmus.specs.files import is_folder, read_text
+from isolitmus.specs.files import is_folder, read_if_there, read_lines
+from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from isolitmus.model.delta_log import LogCommit, LogFile, Metadata, Protocol
+    from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata, LogProtocol
 
-__all__ = ["DeltaLog", "is_delta_table", "open_log"]
+__all__ = ["DeltaLog", "commits_since", "is_delta_table", "latest", "open_log"]
 
 COMMIT = re.compile(r"\d{20}\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaLog:
-    """The commits ``oldest`` to ``last`` of a table, as they were when it was opened.
-
-    Before ``first`` the table's files are not known one commit at a time: they are those of the
-    checkpoint ``base`` (None: ``first`` is 0), which is version ``first − 1``.
-    """
+    """The commits of a table, as they were when it was opened."""
 
     table: Path
+    """Its folder."""
     oldest: int
+    """The first version whose commit is there."""
     first: int
+    """The first version from which the table's files are known one commit at a time."""
     last: int
+    """The newest version."""
     base: Checkpoint | None = None
+    """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is 0."""
 
     def commits(self) -> Iterator[LogCommit]:
         """The commits from ``first`` on, in order."""
@@ -50,10 +51,9 @@ class DeltaLog:
 
     def commit(self, version: int) -> LogCommit:
         """One commit, from ``oldest`` to ``last``; LogError if it does not read."""
-        path = self.table / f"_delta_log/{version:020}.json"
-        return commit_of(version, _actions(path, newest=version == self.last))
+        return _commit(self.table, version, newest=version == self.last)
 
-    def begin(self) -> Iterator[LogFile | Metadata | Protocol]:
+    def begin(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
         """What the table is before ``first``: nothing, or what the checkpoint says.
 
         The checkpoint is compared with the commit of its version if that is still there.
@@ -123,6 +123,22 @@ def open_log(table: Path) -> DeltaLog:
     return DeltaLog(table, oldest, 0 if base is None else base.version + 1, last, base)
 
 
+def latest(table: Path) -> int:
+    """The newest version of the table at a path; −1 if there is none."""
+    return max(_list(table)[0], default=-1) if is_delta_table(table) else -1
+
+
+def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
+    """The commits after a version that are still there, oldest first; LogError for one that does not read."""
+    later = [v for v in _list(table)[0] if v > version] if is_delta_table(table) else []
+    return tuple(_commit(table, v, newest=v == later[-1]) for v in later)
+
+
+def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
+    path = table / f"_delta_log/{version:020}.json"
+    return commit_of(version, _actions(path, newest=newest))
+
+
 def _list(table: Path) -> tuple[list[int], list[str]]:
     """The versions with a commit, sorted, and the names of the files that are of checkpoints."""
     versions: list[int] = []
@@ -144,10 +160,9 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
     hint, which Delta does without, too.
     """
     path = table / "_delta_log" / "_last_checkpoint"
-    if not path.exists():
-        return
+    hint = read_if_there(path, LogError)
     try:
-        said = loads(read_text(path, LogError))["version"]
+        said = read_json(hint or "{}")["version"]
     except (ValueError, TypeError, KeyError):
         return
     there = [checkpoint.version for checkpoint in whole]
@@ -159,19 +174,15 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
 
 
 def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
-    try:
-        text = read_text(path, LogError)
-    except LogError:
-        if path.exists():
-            raise
+    if not os.path.lexists(path):
         raise LogError(
             f"{path}: it was there a moment ago (the log is being cleaned up); ask again"
-        ) from None
-    if not text.strip():
-        raise LogError(f"{path}: this commit is empty; its writer may have died")
-    for number, line in enumerate(text.split("\n"), 1):
+        )
+    empty = True
+    for number, line in enumerate(read_lines(path, LogError), 1):
         if not line.strip():
             continue
+        empty = False
         where = f"{path}:{number}"
         try:
             yield where, *parse(line, where)
@@ -181,3 +192,5 @@ def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, 
                     f"{error}; it is the newest commit: perhaps it is being written"
                 ) from None
             raise
+    if empty:
+        raise LogError(f"{path}: this commit is empty; its writer may have died")

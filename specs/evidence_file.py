@@ -10,18 +10,21 @@ import json
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.matrix import LETTERS, Place, letter
-from isolitmus.specs.files import read_text, write_whole
-from isolitmus.specs.toml_file import FileReader, read_toml
+from isolitmus.model.matrix import LETTERS, OTHER, Place, letter
+from isolitmus.specs.files import read_if_there
+from isolitmus.specs.toml_file import Source, shown
+from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.matrix import Cell, Matrix
+    from isolitmus.specs.toml_file import Node
 
 __all__ = ["Evidence"]
 
-Key = tuple[str, Place]
+OF_PLACE = ("a", "winner", "layout")
+CaseKey = tuple[str, Place]
 """A protocol and a place."""
 
 
@@ -32,52 +35,52 @@ class Evidence:
 
     def __init__(self, matrix: Matrix, engine_version: str | None = None) -> None:
         self.matrix, self.engine_version = matrix, engine_version
-        self.letters: dict[Key, str] = {}
-        self.differences: dict[Key, tuple[str, ...]] = {}
+        self.letters: dict[CaseKey, str] = {}
+        self.differences: dict[CaseKey, tuple[str, ...]] = {}
 
     @classmethod
     def read(cls, path: Path, matrix: Matrix, protocols: list[str]) -> Evidence:
         """The evidence in a file, none if there is no file; LitmusError if it is not of this matrix, or no
         such thing.
         """
-        if not path.exists():
+        text = read_if_there(path, LitmusError)
+        if text is None:
             return cls(matrix)
-        text = read_text(path, LitmusError)
-        reader = FileReader(path.name, text)
-        document = read_toml(text, path.name)
+        document = Source(path.name, text).node()
         known = ("matrix", "text", "engine", "cases", "unlike", "grids", "differences")
-        reader.keys(document, "", known)
-        if (reader.get(document, "", "matrix", str), document.get("text")) != (
-            matrix.name,
-            matrix.digest,
-        ):
-            reader.refuse(
-                f"matrix is {document['matrix']} with another text than {matrix.name} has now; name a file"
+        document.keys(known)
+        named = document.get("matrix", str)
+        if (named, document.value.get("text")) != (matrix.name, matrix.digest):
+            document.refuse(
+                f"matrix is {named} with another text than {matrix.name} has now; name a file"
                 " that is not there yet"
             )
-        found = cls(matrix, reader.get(document, "", "engine", str))
-        for protocol, layouts in reader.get(document, "", "grids", dict).items():
+        found = cls(matrix, document.get("engine", str))
+        grids = document.inner("grids")
+        for protocol in grids.value:
             if protocol not in protocols:
-                reader.refuse(f"grids.{protocol} is of no protocol", f"grids.{protocol}")
-            for layout, grid in layouts.items():
-                found._take(reader, protocol, layout, grid)
-        for entry in reader.get(document, "", "differences", list, []):
-            place = Place(entry["a"], entry["winner"], entry["layout"])
-            found.differences[entry["protocol"], place] = tuple(entry["said"])
+                grids.refuse(f"grids.{protocol} is of no protocol", f"grids.{protocol}")
+            for layout, grid in grids.inner(protocol).items():
+                found._take(protocol, layout, grid)
+        for entry in document.entries("differences", ("protocol", "said", *OF_PLACE)):
+            names = (entry.get(key, str) for key in OF_PLACE)
+            key = entry.get("protocol", str), Place(*names)
+            if key not in found.letters:
+                entry.refuse(f"{entry} is of a case that the grids do not have", "differences")
+            found.differences[key] = entry.strings("said")
         return found
 
-    def _take(self, reader: FileReader, protocol: str, layout: str, grid: object) -> None:
-        where = f"grids.{protocol}.{layout}"
-        names = list(self.matrix.statements)
-        if layout not in self.matrix.layouts or not isinstance(grid, dict) or list(grid) != names:
-            reader.refuse(f"{where} has not the layouts and rows of {self.matrix.name}", where)
-        letters = {*LETTERS.values(), "e", " "}
-        for a, row in grid.items():
+    def _take(self, protocol: str, layout: str, grid: Node) -> None:
+        names, rows = list(self.matrix.statements), grid.value
+        if layout not in self.matrix.layouts or not isinstance(rows, dict) or list(rows) != names:
+            grid.refuse(f"{grid} has not the layouts and rows of {self.matrix.name}", grid.path)
+        letters = {*LETTERS.values(), OTHER, "e", " "}
+        for a, row in rows.items():
             if not isinstance(row, str) or len(row) != len(names) or not letters.issuperset(row):
-                reader.refuse(
-                    f"{where}.{a} is {reader.shown(row)}; {len(names)} letters are wanted, of"
+                grid.refuse(
+                    f"{grid}.{a} is {shown(row)}; {len(names)} letters are wanted, of"
                     f" {''.join(sorted(letters))!r}",
-                    f"{where}.{a}",
+                    f"{grid}.{a}",
                 )
             for winner, seen in zip(names, row, strict=True):
                 if seen != " ":

@@ -3,192 +3,254 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from fnmatch import filter as matching
+from typing import TYPE_CHECKING, cast
 
+from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.errors import near
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.statement import Read
+from isolitmus.model.run import ROLLED_BACK, SILENT
+from isolitmus.model.statement import Read, statements_of
+from isolitmus.specs.engines import engines
 from isolitmus.specs.files import is_file
+from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql_queries import items_of
-from isolitmus.specs.toml_file import FileReader, Table
+from isolitmus.specs.toml_file import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.schema import Type
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Rows, Value
+    from isolitmus.specs.reached import Tables
+    from isolitmus.specs.toml_file import Node
 
-__all__ = ["ExpectationReader"]
+__all__ = ["Expected", "read_expectation", "read_expectations", "read_levels"]
 
 KEYS = frozenset(
-    ("outcome", "error_class", "log", "reads", "tables", "versions", "serial", "holds", "fails")
-)
+    (
+        "outcome", "error_class", "log", "reads", "emitted", "waits", "tables", "versions", "breaks",
+        "serial", "holds", "fails",
+    )
+)  # fmt: skip
 LOG_KEYS = {"blind": bool, "level": str, "operation": str}
-OUTCOMES = ("committed", "no-op", "unknown", "aborted")
-CONFLICTS = (
-    "ConcurrentAppendException",
-    "ConcurrentDeleteDeleteException",
-    "ConcurrentDeleteReadException",
-    "ConcurrentModificationException",
-    "ConcurrentTransactionException",
-    "ConcurrentWriteException",
-    "DeltaConcurrentModificationException",
-    "MetadataChangedException",
-    "ProtocolChangedException",
+OUTCOMES = ("committed", "no-op", ROLLED_BACK, SILENT, "unknown", "aborted")
+KNOWN = sorted(
+    [*CONFLICTS, "ConcurrentModificationException", "DeltaConcurrentModificationException"]
 )
-"""What Delta calls its conflicts (DeltaConcurrentExceptions.scala); other engines have others."""
+"""What Delta calls its conflicts, and the classes of all of them; other engines have others."""
 CLASS = re.compile(r"[A-Z][A-Za-z0-9_]*")
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
-RELEASE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*-[0-9][0-9A-Za-z.+_-]*")
+RELEASE = re.compile(r"[0-9][0-9A-Za-z.+_-]*")
+"""What stands after the name of an engine if something is expected of a release of it."""
 VERSION = re.compile(r"0|[1-9][0-9]{0,8}")
 LIKE = 0.9
 """From which likeness on a name is taken for a typing error."""
 
 
-class ExpectationReader(FileReader):
-    """Reads ``[expect.…]``, for the transactions and tables of its file."""
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What expectations are of: transactions, and the tables as these may find them (``reached``, first
+    those that are declared); ``path`` is the file that they stand in.
+    """
 
     transactions: Mapping[str, Statement]
-    schemas: Mapping[str, Schema]
-    wider: dict[str, Schema]
-    final: dict[str, Schema]
+    reached: tuple[Tables, ...]
+    path: Path | None
+    postconditions: Collection[str] = ()
+    """The names of what is to hold at the end."""
 
-    def expectations(self, tables: Table, path: Path | None) -> dict[str, Expectation]:
-        return {who: self.expectation(who, table, path) for who, table in tables.items()}
 
-    def expectation(self, who: str, table: object, path: Path | None) -> Expectation:
-        where = f"expect.{who}"
-        self.expected_of(who, path)
-        if not isinstance(table, dict):
-            self.refuse(f"{where} is {self.shown(table)}; a table is wanted")
-        self.keys(table, where, KEYS)
-        serial = table.get("serial")
-        return Expectation(
-            self.outcomes(table, where),
-            {
-                name: self.get({name: value}, f"{where}.error_class", name, str)
-                for name, value in self.by_transaction(table, where, "error_class").items()
-            },
-            self.log(table, where),
-            {
-                name: self.read(name, rows, f"{where}.reads.{name}")
-                for name, rows in self.by_transaction(table, where, "reads").items()
-            },
-            self.contents(self.get(table, where, "tables", dict, {}), f"{where}.tables"),
-            self.versions(table, where),
-            None if serial is None else self.serial(table, where),
-            *self.levels(table, where),
-        )
+def read_expectations(expect: Node, of: Expected) -> dict[str, Expectation]:
+    """``[expect.…]``: what each protocol and each release is expected to do."""
+    return {name: read_expectation(given, of) for name, given in _each(expect, of)}
 
-    def expected_of(self, who: str, path: Path | None) -> None:
-        """A protocol of the catalogue or beside the file, or an engine with its release."""
-        from isolitmus.specs.catalogue import protocols
 
-        if who in protocols() or RELEASE.fullmatch(who):
-            return
-        if path is None or not NAME.fullmatch(who) or not is_file(path.parent / f"{who}.cat"):
-            self.refuse(f"[expect.{who}] is of no protocol{near(who, protocols())}")
+def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
+    """Whose expectations are written where; those of all protocols that a pattern matches (``databricks-*``), but
+    for those that have their own.
+    """
+    known = shipped("protocols")
+    for who, given in expect.items():
+        matched = matching(known, who) if "*" in who else [who]
+        if not matched or "*" not in who:
+            _refuse_unknown(who, given, of.path)
+        for name in matched:
+            if name == who or name not in expect.value:
+                yield name, given
 
-    def by_transaction(self, table: Table, where: str, key: str) -> Table:
-        """A table whose keys are transactions."""
-        inner: Table = self.get(table, where, key, dict, {})
-        self.keys(inner, f"{where}.{key}", self.transactions)
-        return inner
 
-    def outcomes(self, table: Table, where: str) -> dict[str, tuple[str, ...]]:
-        outcomes = {}
-        for name, value in self.by_transaction(table, where, "outcome").items():
-            options = value if isinstance(value, list) else [value]
-            place = f"{where}.outcome.{name}"
-            if not options or not all(isinstance(o, str) for o in options):
-                self.refuse(
-                    f"{place} is {self.shown(value)}; an outcome or a list of them is wanted"
+def read_expectation(given: Node, of: Expected) -> Expectation:
+    """What a run is expected to be."""
+    given.table()
+    given.keys(KEYS)
+    classes = _by_transaction(given, "error_class", of)
+    reads = _by_transaction(given, "reads", of)
+    return Expectation(
+        _outcomes(given, of),
+        {name: classes.get(name, str) for name in classes.value},
+        _log(given, of),
+        {name: _read(name, rows, of) for name, rows in reads.items()},
+        {name: _emitted(rows, of) for name, rows in _by_transaction(given, "emitted", of).items()},
+        _waits(given, of) if "waits" in given else None,
+        _contents(given.inner("tables", {}), of),
+        _versions(given, of),
+        _breaks(given, of) if "breaks" in given else None,
+        None if "serial" not in given else _serial(given, of),
+        *read_levels(given),
+    )
+
+
+def _refuse_unknown(who: str, given: Node, path: Path | None) -> None:
+    """Refuse what is no protocol of the catalogue or beside the file, and no release of an engine: no run is of
+    others.
+    """
+    known = shipped("protocols")
+    if who in known or any(
+        who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
+    ):
+        return
+    if path is None or not NAME.fullmatch(who) or not is_file(path.parent / f"{who}.cat"):
+        given.refuse(f"[{given}] is of no protocol{near(who, known)}")
+
+
+def _by_transaction(given: Node, key: str, of: Expected) -> Node:
+    """A table whose keys are transactions."""
+    inner = given.inner(key, {})
+    inner.keys(of.transactions)
+    return inner
+
+
+def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
+    outcomes = {}
+    for name, outcome in _by_transaction(given, "outcome", of).items():
+        options = outcome.value if isinstance(outcome.value, list) else [outcome.value]
+        if not options or not all(isinstance(o, str) for o in options):
+            outcome.refuse(
+                f"{outcome} is {shown(outcome.value)}; an outcome or a list of them is wanted"
+            )
+        for option in options:
+            _refuse_no_outcome(option, outcome)
+        outcomes[name] = tuple(options)
+    return outcomes
+
+
+def _refuse_no_outcome(option: str, outcome: Node) -> None:
+    if option in OUTCOMES or option in KNOWN:
+        return
+    if CLASS.fullmatch(option.removeprefix("error:")):
+        close = get_close_matches(option, KNOWN, n=1, cutoff=LIKE)
+        if close:
+            outcome.refuse(f"{outcome}: no outcome '{option}'; did you mean '{close[0]}'?")
+    else:
+        known = near(option, [*OUTCOMES, *KNOWN, "error:CLASS"])
+        outcome.refuse(f"{outcome}: no outcome '{option}'{known}")
+
+
+def _log(given: Node, of: Expected) -> dict[str, dict[str, Value]]:
+    log = _by_transaction(given, "log", of)
+    for name in log.value:
+        entry = log.inner(name)
+        entry.keys(LOG_KEYS)
+        for key in entry.value:
+            entry.get(key, LOG_KEYS[key])
+    return cast("dict[str, dict[str, Value]]", log.value)
+
+
+def _serial(given: Node, of: Expected) -> tuple[str, ...]:
+    orders = given.strings("serial")
+    for order in orders:
+        names = order.split()
+        for name in names:
+            if name not in of.transactions:
+                given.refuse(
+                    f"{given}.serial names no transaction: '{name}'{near(name, of.transactions)}"
                 )
-            for option in options:
-                self.outcome(option, place)
-            outcomes[name] = tuple(options)
-        return outcomes
+        if len(set(names)) < len(names):
+            given.refuse(f"{given}.serial: order '{order}' has a transaction twice")
+    return orders
 
-    def outcome(self, option: str, place: str) -> None:
-        if option in OUTCOMES or option in CONFLICTS:
-            return
-        if CLASS.fullmatch(option.removeprefix("error:")):
-            close = get_close_matches(option, CONFLICTS, n=1, cutoff=LIKE)
-            if close:
-                self.refuse(f"{place}: no outcome '{option}'; did you mean '{close[0]}'?")
-        else:
-            known = near(option, [*OUTCOMES, *CONFLICTS, "error:CLASS"])
-            self.refuse(f"{place}: no outcome '{option}'{known}")
 
-    def log(self, table: Table, where: str) -> dict[str, dict[str, Value]]:
-        log = self.by_transaction(table, where, "log")
-        for name in log:
-            entry = self.get(log, f"{where}.log", name, dict)
-            self.keys(entry, f"{where}.log.{name}", LOG_KEYS)
-            for key in entry:
-                self.get(entry, f"{where}.log.{name}", key, LOG_KEYS[key])
-        return log
+def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
+    """The postconditions that do not hold."""
+    names = given.strings("breaks")
+    for name in names:
+        if name not in of.postconditions:
+            given.refuse(
+                f"{given}.breaks names no postcondition: '{name}'{near(name, of.postconditions)}"
+            )
+    return names
 
-    def serial(self, table: Table, where: str) -> tuple[str, ...]:
-        orders = self.strings(table, where, "serial")
-        for order in orders:
-            names = order.split()
-            for name in names:
-                if name not in self.transactions:
-                    self.refuse(
-                        f"{where}.serial names no transaction: '{name}'"
-                        f"{near(name, self.transactions)}"
-                    )
-            if len(set(names)) < len(names):
-                self.refuse(f"{where}.serial: order '{order}' has a transaction twice")
-        return orders
 
-    def levels(self, table: Table, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """``holds`` and ``fails``: names of levels, none in both."""
-        from isolitmus.specs.catalogue import levels
+def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """``holds`` and ``fails``: names of levels, none in both."""
+    holds, fails = (given.named(key, "level", shipped("levels")) for key in ("holds", "fails"))
+    both = next((name for name in holds if name in fails), None)
+    if both is not None:
+        given.refuse(f"{given}: '{both}' is in holds and in fails")
+    return holds, fails
 
-        known = levels()
-        holds, fails = (self.named(table, where, key, "level", known) for key in ("holds", "fails"))
-        both = next((name for name in holds if name in fails), None)
-        if both is not None:
-            self.refuse(f"{where}: '{both}' is in holds and in fails")
-        return holds, fails
 
-    # Rows
+# Rows
 
-    def versions(self, table: Table, where: str) -> dict[int, dict[str, Rows]]:
-        versions = {}
-        for number, tables in self.get(table, where, "versions", dict, {}).items():
-            if not VERSION.fullmatch(number):
-                self.refuse(f"{where}.versions.{number} is no version; 0 is the table at the start")
-            versions[int(number)] = self.contents(tables, f"{where}.versions.{number}")
-        return versions
 
-    def contents(self, tables: object, where: str) -> dict[str, Rows]:
-        if not isinstance(tables, dict):
-            self.refuse(f"{where} is {self.shown(tables)}; a table is wanted")
-        self.keys(tables, where, self.schemas)
-        return {
-            name: self.rows(rows, f"{where}.{name}", self.types(name, rows))
-            for name, rows in tables.items()
-        }
+def _versions(given: Node, of: Expected) -> dict[int, dict[str, Rows]]:
+    versions = {}
+    for number, tables in given.inner("versions", {}).items():
+        if not VERSION.fullmatch(number):
+            tables.refuse(f"{tables} is no version; 0 is the table at the start")
+        versions[int(number)] = _contents(tables, of)
+    return versions
 
-    def types(self, table: str, rows: object) -> list[Type]:
-        """The types of a table's columns: as declared, or as transactions alter them, whichever has so
-        many.
-        """
-        declared = self.schemas[table]
-        first = rows[0] if isinstance(rows, list) and rows else None
-        for schema in (declared, self.wider.get(table), self.final.get(table)):
-            if schema is not None and isinstance(first, list) and len(first) == len(schema.shown):
-                return [schema.columns[i].type for i in schema.shown]
-        return [c.type for c in declared.columns]
 
-    def read(self, name: str, rows: object, where: str) -> Rows:
-        statement = self.transactions[name]
-        if not isinstance(statement, Read):
-            self.refuse(f"{where}: {name} reads nothing that one sees; '{statement.sql}' writes")
-        return self.rows(rows, where, [item.type for item in items_of(statement.query[0])])
+def _contents(tables: Node, of: Expected) -> dict[str, Rows]:
+    tables.table()
+    tables.keys(of.reached[0])
+    return {name: rows.rows(_types(name, rows.value, of)) for name, rows in tables.items()}
+
+
+def _types(table: str, rows: object, of: Expected) -> list[Type]:
+    """The types of a table's columns: as declared, or as transactions alter them, whichever has so
+    many.
+    """
+    first = rows[0] if isinstance(rows, list) and rows else None
+    for schema in (tables[table] for tables in of.reached):
+        if isinstance(first, list) and len(first) == len(schema.shown):
+            return [schema.columns[i].type for i in schema.shown]
+    return [c.type for c in of.reached[0][table].columns]
+
+
+def _read(name: str, rows: Node, of: Expected) -> Rows:
+    statement = of.transactions[name]
+    queries = [part for part in statements_of(statement) if isinstance(part, Read)]
+    if not queries:
+        rows.refuse(f"{rows}: {name} reads nothing that one sees; '{statement.sql}' writes")
+    return rows.bag([[item.type for item in items_of(query.query[0])] for query in queries])
+
+
+def _emitted(rows: Node, of: Expected) -> Rows:
+    """Rows of any tables, in order."""
+    return rows.sequence([[c.type for c in schema.columns] for schema in of.reached[0].values()])
+
+
+def _waits(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
+    """For whom each waits: a name, or a list of them."""
+    waits = _by_transaction(given, "waits", of)
+    found: dict[str, tuple[str, ...]] = {}
+    for name, behind in waits.items():
+        names = [behind.value] if isinstance(behind.value, str) else behind.value
+        if not isinstance(names, list) or not all(isinstance(other, str) for other in names):
+            behind.refuse(
+                f"{behind} is {shown(behind.value)}; a transaction or a list of them is wanted"
+            )
+        for other in (one for together in names for one in together.split(" and ")):
+            if other not in of.transactions:
+                behind.refuse(
+                    f"{behind} names no transaction: '{other}'{near(other, of.transactions)}"
+                )
+        found[name] = tuple(names)
+    return found

@@ -6,16 +6,19 @@ import json
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.exploration import KINDS, Batch
-from isolitmus.specs.files import read_text, write_whole
-from isolitmus.specs.toml_file import FileReader, read_toml
+from isolitmus.model.exploration import Batch
+from isolitmus.specs.files import read_if_there
+from isolitmus.specs.limits import TEXT
+from isolitmus.specs.toml_file import Source, shown
+from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 __all__ = ["Exploration"]
 
-KEYS = ("tests", "seed", "count", "unsaid")
+NUMBERS = ("seed", "count", "unsaid")
 
 
 class Exploration:
@@ -26,32 +29,30 @@ class Exploration:
         self._batches: dict[tuple[str, int, int], Batch] = {}
 
     @classmethod
-    def read(cls, path: Path) -> Exploration:
-        """What a file tells, nothing if there is none; LitmusError if it is no such file."""
-        if not path.exists():
+    def read(cls, path: Path, kinds: Collection[str]) -> Exploration:
+        """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is no such
+        file, or has others.
+        """
+        text = read_if_there(path, LitmusError)
+        if text is None:
             return cls()
-        text = read_text(path, LitmusError)
-        reader = FileReader(path.name, text)
-        document = read_toml(text, path.name)
-        reader.keys(document, "", ("engine", "batches"))
-        found = cls(reader.get(document, "", "engine", str))
-        for k, entry in enumerate(reader.get(document, "", "batches", list), 1):
-            where = f"batches[{k}]"
-            if not isinstance(entry, dict):
-                reader.refuse(f"{where} is {reader.shown(entry)}; a table is wanted")
-            reader.keys(entry, where, KEYS)
-            kind = reader.get(entry, where, "tests", str)
-            if kind not in KINDS:
-                reader.refuse(
-                    f"{where}.tests is {reader.shown(kind)}; {' or '.join(KINDS)} is wanted"
-                )
-            seed, count, unsaid = (reader.get(entry, where, key, int) for key in KEYS[1:])
-            found.add(Batch(kind, seed, count, unsaid))
+        document = Source(path.name, text).node()
+        document.keys(("engine", "batches"))
+        found = cls(document.get("engine", str))
+        document.get("batches", list, most=TEXT)
+        for entry in document.entries("batches", ("tests", "drawn", *NUMBERS)):
+            kind = entry.get("tests", str)
+            if kind not in kinds:
+                entry.refuse(f"{entry}.tests is {shown(kind)}; {' or '.join(kinds)} is wanted")
+            seed, count, unsaid = (entry.get(key, int) for key in NUMBERS)
+            drawn = entry.get("drawn", str)
+            found.add(Batch(kind, seed, count, unsaid, drawn))
         return found
 
     def __contains__(self, batch: Batch) -> bool:
         """Whether the same tests have been carried out."""
-        return batch.key in self._batches
+        known = self._batches.get(batch.key)
+        return known is not None and known.drawn == batch.drawn
 
     def add(self, batch: Batch) -> None:
         """Take up a batch that was carried out."""

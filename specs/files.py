@@ -1,15 +1,32 @@
-"""Files that a user names: whether they are there, and their text or one sentence that says why not."""
+"""Files that a user names: whether they are there, and their text or one sentence that says why not.
+
+What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be larger
+than memory.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+from isolitmus.specs.limits import LINE, TEXT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from isolitmus.model.errors import IsolitmusError
 
-__all__ = ["is_file", "is_folder", "read_text", "write_whole"]
+__all__ = [
+    "is_file",
+    "is_folder",
+    "is_there",
+    "open_file",
+    "read_if_there",
+    "read_lines",
+    "read_text",
+]
 
 
 def is_file(path: Path) -> bool:
@@ -25,6 +42,11 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is anything of this name."""
+    return os.path.exists(path)  # noqa: PTH110 - it raises for no name
+
+
 def is_folder(path: Path) -> bool:
     """Whether there is such a folder."""
     try:
@@ -33,20 +55,62 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def read_text(path: Path, error: type[IsolitmusError]) -> str:
-    """The text of a file; the error says what is wrong with it."""
+def open_file(path: Path, error: type[IsolitmusError]) -> BinaryIO:
+    """A regular file, to be read; the error says what is wrong with it.
+
+    >>> from pathlib import Path
+    >>> from isolitmus.model.errors import LogError
+    >>> open_file(Path("/dev/zero"), LogError)
+    Traceback (most recent call last):
+    isolitmus.model.errors.LogError: cannot read /dev/zero: it is no regular file
+    """
     try:
-        return path.read_text("utf-8")
-    except OSError as problem:
-        raise error(f"cannot read {path}: {problem.strerror}") from None
+        found = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nobody may be writing to a pipe
+    except (OSError, ValueError) as problem:
+        raise error(f"cannot read {path}: {getattr(problem, 'strerror', problem)}") from None
+    mode = os.fstat(found).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(found)
+        why = "Is a directory" if stat.S_ISDIR(mode) else "it is no regular file"
+        raise error(f"cannot read {path}: {why}")
+    return os.fdopen(found, "rb")
+
+
+def read_text(path: Path, error: type[IsolitmusError]) -> str:
+    """The text of a file that a person writes; the error says what is wrong with it."""
+    with open_file(path, error) as file:
+        found = file.read(TEXT + 1)
+    if len(found) > TEXT:
+        raise error(f"cannot read {path}: it is larger than {TEXT:,} bytes")
+    return _decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
+    """The text of a file, None if there is none."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        pass  # the reader says what it is
+    return read_text(path, error)
+
+
+def read_lines(path: Path, error: type[IsolitmusError]) -> Iterator[str]:
+    """The lines of a file one at a time, without their ends: the file may be of any size, a line not."""
+    with open_file(path, error) as file:
+        start = 0
+        while line := file.readline(LINE + 1):
+            if len(line) > LINE:
+                raise error(f"cannot read {path}: a line in it is longer than {LINE:,} bytes")
+            yield _decoded(line, path, error, start).rstrip("\r\n")
+            start += len(line)
+
+
+def _decoded(text: bytes, path: Path, error: type[IsolitmusError], start: int = 0) -> str:
+    try:
+        return text.decode("utf-8")
     except UnicodeDecodeError as problem:
         raise error(
-            f"cannot read {path}: it is not UTF-8 text (byte {problem.start + 1})"
+            f"cannot read {path}: it is not UTF-8 text (byte {start + problem.start + 1})"
         ) from None
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, "utf-8")
-    beside.replace(path)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.matrix import Matrix, Place
-from isolitmus.specs.litmus_file import LitmusReader
-from isolitmus.specs.toml_file import read_toml
+from isolitmus.specs.litmus_file import litmus_of
+from isolitmus.specs.sequence_file import read_format
+from isolitmus.specs.toml_file import Node, Source, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,38 +26,37 @@ NEW = (100, 200)
 def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
     """The matrix that a file holds; LitmusError says what is wrong with it."""
     label = path.name if path is not None else f"{name}.toml"
-    document = read_toml(text, label)
-    reader = LitmusReader(label, text)
-    reader.keys(document, "", ("title", "source", "tables", "layouts", "statements"))
+    document = Source(label, text).node()
+    document.keys(("title", "source", "format", "tables", "layouts", "statements"))
     made = Matrix(
         name,
-        reader.get(document, "", "title", str),
-        reader.get(document, "", "source", str, ""),
-        reader.get(document, "", "tables", dict),
-        reader.get(document, "", "layouts", dict),
-        reader.get(document, "", "statements", dict),
+        document.get("title", str),
+        document.get("source", str, ""),
+        document.get("tables", dict),
+        document.get("layouts", dict),
+        document.get("statements", dict),
         text,
+        read_format(document).name,
     )
     if not isinstance(made.tables.get("t"), dict):
-        reader.refuse("[tables] has no table t, which the layouts are of")
+        document.refuse("[tables] has no table t, which the layouts are of")
     for key in ("layouts", "statements"):
-        if not document[key]:
-            reader.refuse(f"[{key}] is empty")
-    for layout, table in made.layouts.items():
-        where = f"layouts.{layout}"
-        if not isinstance(table, dict):
-            reader.refuse(f"{where} is {reader.shown(table)}; a table is wanted")
-        reader.keys(table, where, OF_LAYOUT)
-        if table.get("winner") not in PARTITIONS:
-            reader.refuse(
-                f"{where}.winner is {reader.shown(table.get('winner'))}; the partition that the winner"
+        if not document.value[key]:
+            document.refuse(f"[{key}] is empty")
+    for layout in document.inner("layouts").nodes():
+        winner = layout.table().get("winner")
+        layout.keys(OF_LAYOUT)
+        layout.strings("partitioned_by")
+        if type(winner) is not int or winner not in PARTITIONS:
+            layout.refuse(
+                f"{layout}.winner is {shown(winner)}; the partition that the winner"
                 " is about is wanted, 0 or 1"
             )
     for statement in made.statements:
         problems = []
-        for layout in made.layouts:
+        for named in made.layouts:
             try:
-                case(made, Place(statement, statement, layout))
+                case(made, Place(statement, statement, named))
                 break
             except LitmusError as error:
                 problems.append(error)
@@ -77,10 +77,13 @@ def case(matrix: Matrix, place: Place) -> Litmus:
     about = dict(zip(("a", "winner"), (0, layout["winner"]), strict=True))
     of_table = {key: value for key, value in layout.items() if key != "winner"}
     by = ", ".join(layout.get("partitioned_by", ()))
+    sequence = matrix.statements[place.a]
+    steps = "".join(f"a[{k}] " for k in range(1, len(sequence) + 1) if isinstance(sequence, list))
     document = {
         "title": f"{place.winner} overtakes {place.a}, {place.layout}",
         "source": matrix.source,
-        "schedule": "a.start winner a.commit",
+        "format": matrix.format,
+        "schedule": f"a.start {steps}winner a.commit",
         "tables": {**matrix.tables, "t": {**matrix.tables["t"], **of_table}},
         "transactions": {
             name: _filled(
@@ -99,7 +102,7 @@ def case(matrix: Matrix, place: Place) -> Litmus:
         },
     }
     label = f"{matrix.name}, {place.a} beside {place.winner}, {place.layout}"
-    return LitmusReader(label, "").litmus(document, "-".join(place).replace(" ", "-"), "", None)
+    return litmus_of(Node(document, "", Source(label)), "-".join(place).replace(" ", "-"))
 
 
 def _filled(value: Any, places: dict[str, str]) -> Any:

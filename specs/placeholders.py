@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot import expressions as exp
 
-__all__ = ["aliased", "marked", "marked_version", "placed"]
+__all__ = ["aliased", "marked_version", "placed", "with_markers"]
 
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 """The version of the n-th init statement, where it stands in SQL."""
@@ -22,10 +22,10 @@ ALIAS = re.compile(r"\{alias(?:\[(\w+)\])?\}")
 """Another path to the files of a table."""
 
 
-def marked(sql: str) -> str:
+def with_markers(sql: str) -> str:
     """The text with each ``{init[n]}`` as a SQL literal as long as itself.
 
-    >>> marked("SELECT * FROM t VERSION AS OF {init[1]} WHERE id = 1")
+    >>> with_markers("SELECT * FROM t VERSION AS OF {init[1]} WHERE id = 1")
     "SELECT * FROM t VERSION AS OF 'init 1'  WHERE id = 1"
     """
     return INIT.sub(lambda found: f"'init {found[1]}' ", sql)

@@ -5,24 +5,38 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.model import raw as rw
 from isolitmus.model.errors import near
-from isolitmus.model.header import FEATURES
-from isolitmus.model.statement import Delete, Read
+from isolitmus.model.file import RawFile
+from isolitmus.model.header import FEATURES, needed
+from isolitmus.model.query import Select
+from isolitmus.model.statement import Delete, Insert, Merge, Optimize, Read, Update
+from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.features import TRACKED, features
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import TableReader
+from isolitmus.specs.table_file import read_table
+from isolitmus.specs.toml_file import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.expression import Expr
     from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row, Value
-    from isolitmus.specs.toml_file import Table
+    from isolitmus.specs.apart import Feature
+    from isolitmus.specs.toml_file import Node, TomlTable
 
-__all__ = ["RAW_KEYS", "RawReader"]
+__all__ = [
+    "RAW_KEYS",
+    "check_together",
+    "read_app",
+    "read_raw",
+    "read_raw_table",
+    "read_target",
+]
 
 RAW_KEYS = (
     "reads",
@@ -37,236 +51,295 @@ RAW_KEYS = (
     "large",
 )
 """The keys that make a transaction a raw one."""
-OTHER_KEYS = ("app", "table")
+OTHER_KEYS = ("app", "table", "conf")
 PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=/-]*")
+VECTOR = re.compile(r"[A-Za-z0-9_]+")
 WHOLE = re.compile(r"-?[0-9]+")
 READS = '"condition", { whole_table = true }, { sql = "…" }, { partitions = [{ … }] } or { app_id = "…" }'
 
-TRACKED = "delta.feature.rowTracking"
-"""The property of a table on which rows may be tracked."""
+VECTORS = "delta.enableDeletionVectors"
+BACKFILL = ("reads", "adds", "data_change", "operation", "blind", "table", "conf")
+"""What a backfill of row tracking may have: of anything else Delta's check asserts that it is not there."""
 
 
-class RawReader(TableReader):
-    """Reads raw transactions."""
+def read_raw_table(name: str, table: Node) -> Schema:
+    """A table of a litmus test, which may have files that are only said to be there."""
+    raws = table.table().keys().isdisjoint(("init", "parquet"))
+    schema = read_table(name, table, only_partitions=raws)
+    files = table.get("files", list, [])
+    made = tuple(_file(table.at("files", file), schema) for file in files)
+    paths = [file.path for file in made]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        table.refuse(f"{table}.files has '{twice}' twice")
+    found: set[Feature] = set().union(*(features(file=file) for file in made))
+    if schema.properties.get(VECTORS) != "true":
+        found.add("a table without deletion vectors")
+    refuse_together(found - {"a file without stats"}, table.refuse, str(table), table=name)
+    if table.value.get("init"):
+        refuse_together(features(schema=schema) | {"a table by SQL"}, table.refuse, str(table))
+    return replace(schema, files=made)
 
-    def schema(self, name: str, table: object, where: str) -> Schema:
-        schema = super().schema(name, table, where)
-        assert isinstance(table, dict)
-        files = self.listed(table, where, "files")
-        made = tuple(self.file(file, f"{where}.files", schema) for file in files)
-        paths = [file.path for file in made]
-        twice = next((path for path in paths if paths.count(path) > 1), None)
-        if twice is not None:
-            self.refuse(f"{where}.files has '{twice}' twice")
-        if made and table.get("init"):
-            self.refuse(
-                f"{where} has files and init: files that are only said to be there, or real ones"
-            )
-        return replace(schema, files=made)
 
-    def raw(self, name: str, table: Table, where: str, schemas: Mapping[str, Schema]) -> rw.Raw:
-        """The raw transaction; LitmusError for a key or a value that it cannot have."""
-        self.keys(table, where, (*RAW_KEYS, *OTHER_KEYS))
-        target = self.target(table, where, schemas)
-        schema = schemas[target]
-        operation = self.get(table, where, "operation", str, "Truncate")
-        if operation not in rw.OPERATIONS:
-            self.refuse(
-                f"{where}.operation is '{operation}', which is not modelled"
-                f"{near(operation, rw.OPERATIONS)}"
-            )
-        if rw.OPERATIONS[operation].backfill and TRACKED not in schema.properties:
-            self.refuse(
-                f"{where}.operation is {operation}, and {target} has not {TRACKED}: of such a table Delta's"
-                " check asserts that nobody does that"
-            )
-        made = rw.Raw(
-            _said(table),
-            target,
-            tuple(self.look(read, where, schema, name) for read in self.reads(table, where)),
-            tuple(self.file(add, f"{where}.adds", schema) for add in self.listed(table, where, "adds")),
-            tuple(self.removal(path, where, schema) for path in self.listed(table, where, "removes")),
-            self.flag(table, where, "data_change", default=True),
-            self.app(table, where),
-            self.metadata(table, where),
-            self.protocol(table, where),
-            self.strings(table, where, "domains"),
-            operation,
-            self.flag(table, where, "blind", default=False) if "blind" in table else None,
-            self.flag(table, where, "large", default=False),
-        )  # fmt: skip
-        if made.large and (made.reads or made.app or made.blind is not None):
-            self.refuse(
-                f"{where}.large: commitLarge checks no reads and takes files and domains only"
-            )
-        return made
-
-    def target(self, table: Table, where: str, schemas: Mapping[str, Schema]) -> str:
-        """The table that a transaction is on; it may be left out if there is one."""
-        default = "" if len(schemas) > 1 else next(iter(schemas))
-        target: str = self.get(table, where, "table", str, default)
-        if target not in schemas:
-            self.refuse(f"{where}.table names the table that is written{near(target, schemas)}")
-        return target
-
-    def listed(self, table: Table, where: str, key: str) -> list[Any]:
-        return cast("list[Any]", self.get(table, where, key, list, []))
-
-    def flag(self, table: Table, where: str, key: str, *, default: bool) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            self.refuse(f"{where}.{key} is {self.shown(value)}; true or false is wanted")
-        return value
-
-    # Reads
-
-    def reads(self, table: Table, where: str) -> list[Any]:
-        if table.get("reads") == "table":
-            return [{"whole_table": True}]
-        return self.listed(table, where, "reads")
-
-    def look(self, read: object, where: str, schema: Schema, name: str) -> rw.Look:
-        where = f"{where}.reads"
-        match read:
-            case str():
-                full = read.strip().lower() == "true"
-                return rw.Filter(read, None if full else self.condition(read, where, schema))
-            case {"whole_table": True, **rest} if not rest:
-                return rw.WholeTable()
-            case {"sql": str(sql), **rest} if not rest:
-                query = read_statement(sql, {schema.name: schema}, f"{self.place(where)}, {name}")
-                if not isinstance(query, Read):
-                    self.refuse(f"{where} has '{sql}'; a query is wanted")
-                return rw.Scan(sql, query.query)
-            case {"partitions": list(partitions), **rest} if partitions and not rest:
-                if not schema.partition_indexes:
-                    self.refuse(f"{where} has partitions, and table {schema.name} has none")
-                return rw.InPartitions(tuple(self.partition(p, where, schema) for p in partitions))
-            case {"app_id": str(app), **rest} if not rest:
-                return rw.Application(app)
-        self.refuse(f"{where} holds {self.shown(read)}; a read is {READS}")
-
-    def condition(self, text: str, where: str, schema: Schema) -> Expr | None:
-        sql = f"DELETE FROM {schema.name} WHERE {text}"
-        statement = read_statement(sql, {schema.name: schema}, f"{self.place(where)}, a read")
-        assert isinstance(statement, Delete)
-        return statement.where
-
-    # Files
-
-    def file(self, file: object, where: str, schema: Schema) -> rw.RawFile:
-        if not isinstance(file, dict):
-            self.refuse(
-                f"{where} holds {self.shown(file)}; a file is {{ path = …, partition = {{ … }} }}"
-            )
-        self.keys(file, where, ("path", "partition", "stats", "dv"))
-        path = self.get(file, where, "path", str)
-        if not PATH.fullmatch(path):
-            self.refuse(f"{where}.path is '{path}'; letters, digits and . _ - = / make a path")
-        partition = self.partition(file.get("partition", {}), where, schema)
-        stats = self.stats(file.get("stats"), where, schema)
-        vector = file.get("dv")
-        if vector is not None and not isinstance(vector, str):
-            self.refuse(f"{where}.dv is {self.shown(vector)}; a name is wanted")
-        return rw.RawFile(path, partition, stats, vector)
-
-    def partition(self, given: object, where: str, schema: Schema) -> Row:
-        if not isinstance(given, dict):
-            self.refuse(f"{where}.partition is {self.shown(given)}; a table is wanted")
-        self.keys(given, f"{where}.partition", schema.partitioned_by)
-        for name in schema.partitioned_by:
-            if name not in given:
-                self.refuse(f"{where}: a file of {schema.name} needs partition = {{ {name} = … }}")
-        return tuple(
-            self.typed(given[schema.columns[i].name], where, schema.columns[i].type)
-            for i in schema.partition_indexes
+def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
+    """The raw transaction; LitmusError for a key or a value that it cannot have."""
+    given.keys((*RAW_KEYS, *OTHER_KEYS))
+    target = read_target(given, schemas)
+    schema = schemas[target]
+    operation = given.get("operation", str, "Truncate")
+    if operation not in rw.OPERATIONS:
+        given.refuse(
+            f"{given}.operation is '{operation}', which is not modelled"
+            f"{near(operation, rw.OPERATIONS)}"
         )
+    if rw.OPERATIONS[operation].backfill:
+        found = features(schema=schema) | {"a backfill"}
+        refuse_together(found, given.refuse, str(given), operation=operation, table=target)
+        replace(given, path=f"{given}, a {operation}").keys(BACKFILL)
+    reads = (
+        [{"whole_table": True}]
+        if given.value.get("reads") == "table"
+        else given.get("reads", list, [])
+    )
+    made = rw.Raw(
+        _said(given.value),
+        target,
+        tuple(_raw_read(given.at("reads", read), schema, name) for read in reads),
+        tuple(_file(given.at("adds", add), schema) for add in given.get("adds", list, [])),
+        tuple(_removal(given.at("removes", path), schema) for path in given.get("removes", list, [])),
+        given.get("data_change", bool, default=True),
+        read_app(given),
+        _metadata(given),
+        _protocol(given),
+        given.strings("domains"),
+        operation,
+        given.get("blind", bool) if "blind" in given else None,
+        given.get("large", bool, default=False),
+    )  # fmt: skip
+    refuse_together(features(made), given.refuse, str(given))
+    return made
 
-    def typed(self, value: object, where: str, type_: Type) -> Value:
-        """A partition's value: in the log they are texts."""
-        if value == {"null": True}:
-            return None
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        match type_:
-            case "INT" | "BIGINT" if WHOLE.fullmatch(text):
-                return int(text)
-            case "BOOLEAN" if text in ("true", "false"):
-                return text == "true"
-            case "STRING" if isinstance(value, str):
-                return text
-            case "DATE":
-                try:
-                    return date.fromisoformat(text)
-                except ValueError:
-                    pass
-        self.refuse(f"{where}.partition: {self.shown(value)} is no {type_}")
 
-    def stats(self, stats: object, where: str, schema: Schema) -> Mapping[str, Any] | None:
-        if stats is None:
-            return None
-        if not isinstance(stats, dict):
-            self.refuse(f"{where}.stats is {self.shown(stats)}; a table is wanted")
-        where = f"{where}.stats"
-        self.keys(stats, where, ("numRecords", "minValues", "maxValues", "nullCount"))
-        if type(stats.get("numRecords")) is not int:
-            self.refuse(f"{where} needs 'numRecords' (a whole number)")
-        columns = [c.name for c in schema.columns]
-        for key in stats.keys() - {"numRecords"}:
-            self.keys(self.get(stats, where, key, dict), f"{where}.{key}", columns)
-        return stats
+def check_together(
+    statements: Mapping[str, Statement], schemas: Mapping[str, Schema], document: Node
+) -> None:
+    """Refuse what tables and all their transactions together cannot be."""
+    raws = {name: s for name, s in statements.items() if isinstance(s, rw.Raw)}
+    other = next((name for name in statements if name not in raws), None)
+    tracked = {name for name, schema in schemas.items() if TRACKED in schema.properties}
+    tracked |= {raw.target for raw in raws.values() if _tracks(raw)}
+    for name, schema in schemas.items():
+        of_table = replace(document, path=f"table {name}")
+        if other is not None:
+            found = features(schema=schema)
+            refuse_together(
+                found | {"a transaction that is not raw"},
+                document.refuse,
+                f"transactions.{other}",
+                table=name,
+            )
+            refuse_together(found | {"a table by SQL"}, document.refuse, f"table {name}")
+        _counted(schema.files, of_table, tracked=name in tracked)
+    absent = {name for name, schema in schemas.items() if schema.files}
+    absent |= {raw.target for raw in raws.values() if raw.adds}
+    for name, statement in statements.items():
+        table = next(iter(absent.intersection(_scanned(statement))), None)
+        if table is not None:
+            both: set[Feature] = {"a statement that reads rows", "files"}
+            refuse_together(both, document.refuse, f"transactions.{name}", table=table)
+    for name, raw in raws.items():
+        adds = replace(document, path=f"transactions.{name}.adds")
+        _counted(raw.adds, adds, tracked=raw.target in tracked)
 
-    def removal(self, removed: object, where: str, schema: Schema) -> rw.RawFile:
-        """A text is one of the table's own files; a table is taken literally."""
-        where = f"{where}.removes"
-        if not isinstance(removed, str):
-            return self.file(removed, where, schema)
-        own = {file.path: file for file in schema.files}
-        if removed not in own:
-            self.refuse(f"{where}: table {schema.name} has no file '{removed}'{near(removed, own)}")
-        return own[removed]
 
-    # What is about no file
+def _counted(files: Iterable[RawFile], node: Node, *, tracked: bool) -> None:
+    """Refuse files of which nobody knows how many rows they have, where Delta must."""
+    for file in files:
+        found = set(features(file=file))
+        if tracked:
+            found.add("row tracking")
+        refuse_together(found, node.refuse, str(node), file=file.path)
 
-    def app(self, table: Table, where: str) -> tuple[str, int] | None:
-        """``app = { id = "loader", version = 7 }``."""
-        if "app" not in table:
-            return None
-        app = self.get(table, where, "app", dict)
-        self.keys(app, f"{where}.app", ("id", "version"))
-        version = app.get("version")
-        if type(version) is not int or version < 0:
-            self.refuse(f"{where}.app.version is {self.shown(version)}; a whole number is wanted")
-        return self.get(app, f"{where}.app", "id", str), version
 
-    def metadata(self, table: Table, where: str) -> rw.MetadataChange | None:
-        if "metadata" not in table:
-            return None
-        given = self.get(table, where, "metadata", dict)
-        where = f"{where}.metadata"
-        self.keys(given, where, ("configuration", "unset", "id", "name", "description"))
-        configuration = self.get(given, where, "configuration", dict, {})
-        for key in configuration:
-            self.get(configuration, f"{where}.configuration", key, str)
-        texts = (
-            self.get(given, where, key, str) if key in given else None
-            for key in ("id", "name", "description")
+def read_target(given: Node, schemas: Mapping[str, Schema]) -> str:
+    """The table that a transaction is on; it may be left out if there is one."""
+    default = "" if len(schemas) > 1 else next(iter(schemas))
+    target: str = given.get("table", str, default)
+    if target not in schemas:
+        given.refuse(f"{given}.table names the table that is written{near(target, schemas)}")
+    return target
+
+
+# Reads
+
+
+def _raw_read(read: Node, schema: Schema, name: str) -> rw.RawRead:
+    match read.value:
+        case str(text):
+            full = text.strip().lower() == "true"
+            return rw.Filter(text, None if full else _condition(text, read, schema))
+        case {"whole_table": True, **rest} if not rest:
+            return rw.WholeTable()
+        case {"sql": str(sql), **rest} if not rest:
+            query = read_statement(sql, {schema.name: schema}, f"{read.place}, {name}")
+            if not isinstance(query, Read):
+                read.refuse(f"{read} has '{sql}'; a query is wanted")
+            return rw.Scan(sql, query.query)
+        case {"partitions": list(partitions), **rest} if partitions and not rest:
+            if not schema.partition_indexes:
+                read.refuse(f"{read} has partitions, and table {schema.name} has none")
+            return rw.InPartitions(tuple(_partition(read, p, schema) for p in partitions))
+        case {"app_id": str(app), **rest} if not rest:
+            return rw.Application(app)
+    read.refuse(f"{read} holds {shown(read.value)}; a read is {READS}")
+
+
+def _condition(text: str, read: Node, schema: Schema) -> Expr | None:
+    sql = f"DELETE FROM {schema.name} WHERE {text}"
+    statement = read_statement(sql, {schema.name: schema}, f"{read.place}, a read")
+    assert isinstance(statement, Delete)
+    return statement.where
+
+
+# Files
+
+
+def _file(file: Node, schema: Schema) -> RawFile:
+    if not isinstance(file.value, dict):
+        file.refuse(
+            f"{file} holds {shown(file.value)}; a file is {{ path = …, partition = {{ … }} }}"
         )
-        return rw.MetadataChange(configuration, self.strings(given, where, "unset"), *texts)
-
-    def protocol(self, table: Table, where: str) -> rw.ProtocolChange | None:
-        if "protocol" not in table:
-            return None
-        given = self.get(table, where, "protocol", dict)
-        where = f"{where}.protocol"
-        self.keys(given, where, ("features",))
-        features = self.strings(given, where, "features")
-        for feature in features:
-            if feature not in FEATURES:
-                self.refuse(f"{where}: '{feature}' is not modelled{near(feature, FEATURES)}")
-        return rw.ProtocolChange(frozenset(features))
+    file.keys(("path", "partition", "stats", "dv"))
+    path = file.get("path", str)
+    if not PATH.fullmatch(path):
+        file.refuse(f"{file}.path is '{path}'; letters, digits and . _ - = / make a path")
+    partition = _partition(file, file.value.get("partition", {}), schema)
+    stats = _stats(file.at("stats"), schema)
+    vector = file.value.get("dv")
+    if vector is not None and not (isinstance(vector, str) and VECTOR.fullmatch(vector)):
+        file.refuse(f"{file}.dv is {shown(vector)}; a name, letters, digits and _, is wanted")
+    return RawFile(path, partition, stats, vector)
 
 
-def _said(table: Table) -> str:
+def _partition(of: Node, given: object, schema: Schema) -> Row:
+    """The values of the partition that something is of."""
+    partition = replace(of, value=given, path=of.under("partition"))
+    values = partition.table()
+    partition.keys(schema.partitioned_by)
+    for name in schema.partitioned_by:
+        if name not in values:
+            of.refuse(f"{of}: a file of {schema.name} needs partition = {{ {name} = … }}")
+    return tuple(
+        _typed(partition, values[schema.columns[i].name], schema.columns[i].type)
+        for i in schema.partition_indexes
+    )
+
+
+def _typed(partition: Node, value: object, type_: Type) -> Value:
+    """A partition's value: in the log they are texts."""
+    if value == {"null": True}:
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    match type_:
+        case "INT" | "BIGINT" if WHOLE.fullmatch(text):
+            return int(text)
+        case "BOOLEAN" if text in ("true", "false"):
+            return text == "true"
+        case "STRING" if isinstance(value, str):
+            return text
+        case "DATE":
+            try:
+                return date.fromisoformat(text)
+            except ValueError:
+                pass
+    partition.refuse(f"{partition}: {shown(value)} is no {type_}")
+
+
+def _stats(stats: Node, schema: Schema) -> Mapping[str, Any] | None:
+    if stats.value is None:
+        return None
+    said = stats.table()
+    stats.keys(("numRecords", "minValues", "maxValues", "nullCount"))
+    if type(said.get("numRecords")) is not int:
+        stats.refuse(f"{stats} needs 'numRecords' (a whole number)")
+    columns = [c.name for c in schema.columns]
+    for key in said.keys() - {"numRecords"}:
+        stats.inner(key).keys(columns)
+    return said
+
+
+def _removal(removed: Node, schema: Schema) -> RawFile:
+    """A text is one of the table's own files; a table is taken literally."""
+    if not isinstance(removed.value, str):
+        return _file(removed, schema)
+    own = {file.path: file for file in schema.files}
+    if removed.value not in own:
+        near_miss = near(removed.value, own)
+        removed.refuse(f"{removed}: table {schema.name} has no file '{removed.value}'{near_miss}")
+    return own[removed.value]
+
+
+# What is about no file
+
+
+def read_app(given: Node) -> tuple[str, int] | None:
+    """``app = { id = "loader", version = 7 }``."""
+    if "app" not in given:
+        return None
+    app = given.inner("app")
+    app.keys(("id", "version"))
+    version = app.value.get("version")
+    if type(version) is not int or version < 0:
+        app.refuse(f"{app}.version is {shown(version)}; a whole number is wanted")
+    return app.get("id", str), version
+
+
+def _metadata(given: Node) -> rw.MetadataChange | None:
+    if "metadata" not in given:
+        return None
+    metadata = given.inner("metadata")
+    metadata.keys(("configuration", "unset", "id", "name", "description"))
+    configuration = metadata.inner("configuration", {})
+    for key in configuration.value:
+        configuration.get(key, str)
+    texts = (
+        metadata.get(key, str) if key in metadata else None for key in ("id", "name", "description")
+    )
+    return rw.MetadataChange(configuration.value, metadata.strings("unset"), *texts)
+
+
+def _protocol(given: Node) -> rw.ProtocolChange | None:
+    if "protocol" not in given:
+        return None
+    protocol = given.inner("protocol")
+    protocol.keys(("features",))
+    features = protocol.strings("features")
+    for feature in features:
+        if feature not in FEATURES:
+            protocol.refuse(f"{protocol}: '{feature}' is not modelled{near(feature, FEATURES)}")
+    return rw.ProtocolChange(frozenset(features))
+
+
+def _scanned(statement: Statement) -> tuple[str, ...]:
+    """The tables of which a statement reads files."""
+    match statement:
+        case Delete(target=target) | Update(target=target) | Merge(target=target):
+            return (target,)
+        case Optimize(target=target):
+            return (target,)
+        case Read(query=query) | Insert(query=query):
+            return tuple(branch.table for branch in query if isinstance(branch, Select))
+    return ()
+
+
+def _tracks(raw: rw.Raw) -> bool:
+    """Whether a transaction brings row tracking."""
+    wanted = () if raw.metadata is None else needed(raw.metadata.configuration)
+    named = () if raw.protocol is None else raw.protocol.features
+    return "rowTracking" in (*wanted, *named)
+
+
+def _said(table: TomlTable) -> str:
     """A raw transaction in words: its keys as they stand."""
 
     def words() -> Iterator[str]:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from isolitmus.model.default import DELTA
 from isolitmus.model.scope import FRESH, Scope, fresh
-from isolitmus.model.statement import Read, Vacuum, unseen
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.table_file import TableReader
-from isolitmus.specs.toml_file import read_toml
+from isolitmus.model.statement import Read
+from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.features import features
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.index_file import read_scan
+from isolitmus.specs.sequence_file import read_format, read_sequence
+from isolitmus.specs.shelf import shipped
+from isolitmus.specs.table_file import read_table, read_tables
+from isolitmus.specs.toml_file import NAME, Node, Source, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from isolitmus.model.format import Format
+    from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
+    from isolitmus.specs.apart import Feature
 
-__all__ = ["LARGEST", "read_scope"]
+__all__ = ["LARGEST", "read_scope", "with_jobs"]
 
+SCOPE: frozenset[Feature] = frozenset({"a scope"})
 LARGEST = 8
 """The most transactions that a scope, or a search in it, may ask for."""
 
@@ -28,80 +41,141 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     >>> len(scope("table").inits)
     1
     """
-    from isolitmus.specs.catalogue import levels, protocols
-
     label = path.name if path is not None else f"{name}.toml"
-    document = read_toml(text, label)
-    reader = TableReader(label, text)
-    reader.keys(document, "", ("title", "source", "tags", "table", "tables", "scope"))
-    schemas, inits = reader.tables(document)
-    unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
-    if unmade is not None:
-        where = "table" if "table" in document else f"tables.{unmade}"
-        reader.refuse(f"{where} is a table that is not there, which is for litmus tests")
-    title = reader.get(document, "", "title", str)
-    inner = reader.get(document, "", "scope", dict)
+    document = Source(label, text).node()
+    document.keys(("title", "source", "tags", "format", "table", "tables", "scope"))
+    form = read_format(document)
+    schemas, inits = read_tables(document, partial(read_table, indexed=form.steps), form.statement)
+    for table, schema in schemas.items():
+        where = "table" if "table" in document else f"tables.{table}"
+        if not schema.exists:
+            refuse_together(features(schema=schema) | SCOPE, document.refuse, where, table=table)
+    title = document.get("title", str)
+    varied = document.inner("scope")
     known = ("transactions", "statements", "readers", "protocols", "levels", "noops")
-    reader.keys(inner, "scope", known)
-    sizes = inner.get("transactions")
+    varied.keys((*known, "scan") if form.steps else known)
+    sizes = varied.value.get("transactions")
     sizes = sizes if isinstance(sizes, list) else [sizes]
     if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
-        reader.refuse(
-            f"scope.transactions is {reader.shown(inner.get('transactions'))}; a whole number from 1 to"
+        document.refuse(
+            f"scope.transactions is {shown(varied.value.get('transactions'))}; a whole number from 1 to"
             f" {LARGEST}, or a list of them, is wanted"
         )
-    texts = reader.strings(inner, "scope", "statements")
+    named, texts = _statements(varied)
     if not texts:
-        reader.refuse("scope.statements is empty")
-
-    def statement(text: str, sql: str) -> Statement:
-        place = reader.place_of("scope.statements", text)
-        return read_statement(sql, schemas, f"{place}, in statements")
+        document.refuse("scope.statements is empty")
 
     statements = tuple(
-        tuple(statement(text, text.replace(FRESH, str(fresh(n)))) for n in range(1, LARGEST + 1))
-        if FRESH in text
-        else (statement(text, text),) * LARGEST
-        for text in texts
+        _everywhere(given.value, partial(_transaction, given, schemas, form)) for given in texts
     )
-    vacuum = next((s[0].sql for s in statements if isinstance(s[0], Vacuum)), None)
-    if vacuum is not None:
-        reader.refuse(
-            f"scope.statements holds '{vacuum}', which is two commits; those that are one are counted"
-        )
+    for first, *_ in statements:
+        refuse_together(features(first) | SCOPE, document.refuse, "scope", sql=first.sql)
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
-        reader.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
-    readers = tuple(
-        read_statement(sql, schemas, f"{reader.place_of('scope.readers', sql)}, in readers")
-        for sql in reader.strings(inner, "scope", "readers")
-    )
-    writing = next((s.sql for s in readers if not isinstance(s, Read)), None)
+        document.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
+    readers = tuple(_transaction(given, schemas, form) for given in _listed(varied, "readers"))
+    writing = next((s.sql for s in readers if form.log == DELTA and not isinstance(s, Read)), None)
     if writing is not None:
-        reader.refuse(f"scope.readers holds a statement that writes, '{writing}'")
-    travelling = next((s.sql for s in (*(s[0] for s in statements), *readers) if unseen(s)), None)
-    if travelling is not None:
-        reader.refuse(
-            f"scope holds '{travelling}'; a table's older versions and other paths are for litmus tests"
-        )
-    numbered = next((name for name, schema in schemas.items() if schema.generates), None)
-    if numbered is not None:
-        reader.refuse(f"scope has table {numbered}, and identity columns are for litmus tests")
-    noops = reader.get(inner, "scope", "noops", str, "skip")
+        document.refuse(f"scope.readers holds a statement that writes, '{writing}'")
+    for statement in readers:
+        refuse_together(features(statement) | SCOPE, document.refuse, "scope", sql=statement.sql)
+    for table, schema in schemas.items():
+        refuse_together(features(schema=schema) | SCOPE, document.refuse, "scope", table=table)
+    noops = varied.get("noops", str, "skip")
     if noops not in ("skip", "keep"):
-        reader.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
+        document.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
     return Scope(
         name,
         title,
-        reader.get(document, "", "source", str, ""),
+        document.get("source", str, ""),
         schemas,
         inits,
         statements,
         readers,
         tuple(sorted(set(sizes))),
         noops,
-        reader.named(inner, "scope", "protocols", "protocol", protocols()),
-        reader.named(inner, "scope", "levels", "level", levels()),
+        varied.named("protocols", "protocol", shipped("protocols")),
+        varied.named("levels", "level", shipped("levels")),
         text,
         path,
+        {s.sql: job for job, each in zip(named, statements, strict=False) for s in each},
+        form.name,
+        read_scan(varied, schemas),
     )
+
+
+def with_jobs(scope: Scope, changes: Mapping[str, str | None]) -> Scope:
+    """The scope with other statements for some of its jobs, or without them (None).
+
+    >>> from isolitmus.specs import scope
+    >>> changed = with_jobs(scope("orders"), {"report": None, "cleanup": "TRUNCATE TABLE orders"})
+    >>> changed.statements[2][0].sql, "report" in changed.jobs.values()
+    ('TRUNCATE TABLE orders', False)
+    """
+    jobs: dict[str, str] = {}
+    statements: list[tuple[Statement, ...]] = []
+    for positions in scope.statements:
+        job = scope.jobs[positions[0].sql]
+        text = changes.get(job, "")
+        if text is None:
+            continue
+        made = positions
+        if text:
+            made = _everywhere(text, partial(_job, scope, job, text))
+        statements.append(made)
+        jobs |= {statement.sql: job for statement in made}
+    return replace(scope, statements=tuple(statements), jobs=jobs)
+
+
+def _job(scope: Scope, job: str, text: str, at: int) -> Statement:
+    return format_named(scope.format).statement(_fresh(text, at), scope.tables, job)
+
+
+def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Statement, ...]:
+    """What is ``made`` of a transaction at each place in the log (from 1): the same everywhere, unless it was
+    ``written`` with ``{fresh}``.
+    """
+    if FRESH not in str(written):
+        return (made(1),) * LARGEST
+    return tuple(map(made, range(1, LARGEST + 1)))
+
+
+def _transaction(
+    given: Node, schemas: Mapping[str, Schema], form: Format, at: int = 0
+) -> Statement:
+    """A statement, or in a format that has such a list of them, at a place in the log (from 1)."""
+    key = given.path.split(".")[1]
+
+    def read(text: str) -> Statement:
+        place = given.source.place_of(f"scope.{key}", text)
+        return form.statement(_fresh(text, at) if at else text, schemas, f"{place}, in {key}")
+
+    return read_sequence(given.value, given, form, read)
+
+
+def _fresh(text: str, position: int) -> str:
+    return text.replace(FRESH, str(fresh(position)))
+
+
+def _statements(varied: Node) -> tuple[tuple[str, ...], tuple[Node, ...]]:
+    """The transactions as they are written, and the names of them if they have any."""
+    if not isinstance(varied.value.get("statements"), dict):
+        return (), _listed(varied, "statements")
+    jobs = varied.inner("statements")
+    for job in jobs.value:
+        if not NAME.fullmatch(job) or job[-1].isdigit():
+            jobs.refuse(
+                f"job '{job}': a name is letters, digits and _, and ends with no digit: the second of"
+                " a kind gets one",
+                f"scope.statements.{job}",
+            )
+    return tuple(jobs.value), tuple(jobs.nodes())
+
+
+def _listed(varied: Node, key: str) -> tuple[Node, ...]:
+    """The entries of a list: texts, and lists of texts."""
+    values = varied.get(key, list, [])
+    for value in values:
+        if not isinstance(value, str | list):
+            varied.refuse(f"scope.{key} holds {shown(value)}; texts are wanted")
+    return tuple(Node(value, f"scope.{key}", varied.source) for value in values)

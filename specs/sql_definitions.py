@@ -13,19 +13,25 @@ from typing import TYPE_CHECKING, NoReturn
 from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import near
-from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.model.header import FEATURES, MAPPING_MODE, SUPPORTED
 from isolitmus.model.schema import TYPES, Column
-from isolitmus.specs.sql_queries import OUTSIDE, QueryReader
+from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.parameters import bound
+from isolitmus.specs.properties import misspelled, unmodelled
+from isolitmus.specs.resolving import resolves
+from isolitmus.specs.sql_queries import QueryReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.errors import SqlProblem
     from isolitmus.model.schema import Schema
+    from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["DefinitionReader", "is_definition"]
+__all__ = ["DefinitionReader", "checked"]
 
-BEGINS = re.compile(r"\s*(?:ALTER|COMMENT|RESTORE)\s", re.IGNORECASE)
 TABLE = r"`?(?P<table>\w+)`?"
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 COMMENT = re.compile(
@@ -33,7 +39,7 @@ COMMENT = re.compile(
 )
 SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL)
 UNSET = re.compile(
-    r"UNSET\s+TBLPROPERTIES\s+(?P<if>IF\s+EXISTS\s*)?\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
+    r"UNSET\s+TBLPROPERTIES\s+(?:IF\s+EXISTS\s*)?\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
 )
 ADD = re.compile(r"ADD\s+COLUMNS?\s*(?P<body>.*)", re.IGNORECASE | re.DOTALL)
 CHECK = re.compile(
@@ -48,6 +54,9 @@ FEATURE = re.compile(
 COLUMN = re.compile(
     r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
 )
+NULLS = re.compile(
+    r"(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+DROP\s+NOT\s+NULL", re.IGNORECASE
+)
 SYNC = re.compile(
     r"(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+SYNC\s+IDENTITY", re.IGNORECASE
 )
@@ -61,15 +70,6 @@ TEXT = r"'([^']*)'"
 PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
 KEY = re.compile(rf"\s*{TEXT}\s*")
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+)\s*")
-SWITCH = ("false", "true")
-PROPERTIES = {
-    "delta.enableDeletionVectors": SWITCH,
-    "delta.enableChangeDataFeed": SWITCH,
-    "delta.enableInCommitTimestamps": ("true",),
-    "delta.checkpointPolicy": ("v2",),
-    "delta.columnMapping.mode": ("name",),
-}
-"""Delta's own properties that may be set, with their values; others would change what is not modelled."""
 SEVERAL: Mapping[str, str] = {
     "rowTracking": "row ids go file by file",
     "inCommitTimestamp": "it is switched off first",
@@ -79,44 +79,60 @@ SEVERAL: Mapping[str, str] = {
     "the history is closed by three empty commits with checkpoints",
 )
 """The features whose removal is, or may be, several commits, each with the reason."""
+WRITTEN = (
+    "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
+    " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
+)
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
-    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … SYNC IDENTITY, CLUSTER BY"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … DROP NOT NULL, ALTER COLUMN … SYNC IDENTITY,"
+    " CLUSTER BY"
 )
 
 
-def is_definition(sql: str) -> bool:
-    """Whether a statement begins like one of these.
+def checked(syntax: Syntax) -> exp.Expr:
+    """The condition of ADD CONSTRAINT.
 
-    >>> is_definition("alter table t cluster by none"), is_definition("DELETE FROM t")
-    (True, False)
+    >>> from isolitmus.specs.sql_parse import Syntax
+    >>> checked(Syntax("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)")).sql()
+    'id < 9'
     """
-    return BEGINS.match(sql) is not None
+    found = ALTER.fullmatch(syntax.text)
+    assert found is not None
+    added = CHECK.fullmatch(found["rest"])
+    assert added is not None
+    start, end = (found.start("rest") + place for place in added.span("body"))
+    return syntax.tree(start, end)
 
 
 class DefinitionReader(QueryReader):
     """Reads them, on the table that they name."""
 
-    def definition(self) -> df.Definition | df.Restore:
-        restore = RESTORE.fullmatch(self.sql)
-        if restore is not None:
-            version = INIT.fullmatch(restore["version"])
-            if version is None:
-                self.outside(
-                    "RESTORE goes back to {init[n]}, what the n-th init statement has left"
-                )
-            return df.Restore(self.sql, self.named(restore["table"]).name, int(version[1]))
-        comment = COMMENT.fullmatch(self.sql)
-        if comment is not None:
-            schema = self.named(comment["table"])
-            change: df.Change = df.SetProperties({"comment": comment["text"][1:-1]})
-            return df.Definition(self.sql, schema.name, change)
-        found = ALTER.fullmatch(self.sql)
+    @resolves("RESTORE")
+    def restore(self) -> df.Restore:
+        found = RESTORE.fullmatch(self.text)
         if found is None:
-            self.outside(
-                "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
-                " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
-            )
+            self.outside(WRITTEN)
+        version = INIT.fullmatch(found["version"])
+        if version is None:
+            self.outside("RESTORE goes back to {init[n]}, what the n-th init statement has left")
+        return df.Restore(self.sql, self.named(found["table"]).name, int(version[1]))
+
+    @resolves("COMMENT")
+    def comment(self) -> df.Definition:
+        found = COMMENT.fullmatch(self.text)
+        if found is None:
+            self.outside(WRITTEN)
+        schema = self.named(found["table"])
+        return df.Definition(
+            self.sql, schema.name, df.SetProperties({"comment": found["text"][1:-1]})
+        )
+
+    @resolves("ALTER")
+    def alter(self) -> df.Definition:
+        found = ALTER.fullmatch(self.text)
+        if found is None:
+            self.outside(WRITTEN)
         schema = self.named(found["table"])
         return df.Definition(self.sql, schema.name, self.change(schema, found["rest"]))
 
@@ -124,20 +140,34 @@ class DefinitionReader(QueryReader):
         schema, _ = self.table(exp.to_table(table, dialect="databricks"))
         return schema
 
-    def outside(self, problem: str) -> NoReturn:
-        self.place.refuse(None, problem)
+    def outside(self, problem: str, kind: SqlProblem = "outside") -> NoReturn:
+        self.place.refuse(None, problem, kind)
 
     def change(self, schema: Schema, rest: str) -> df.Change:
         if found := SET.fullmatch(rest):
-            pairs = [PAIR.fullmatch(part) for part in found["body"].split(",")]
+            body = bound(found["body"], self.syntax.values)
+            pairs = [PAIR.fullmatch(part) for part in body.split(",")]
             if not all(pairs):
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
-            return df.SetProperties(dict(self.modelled(p[1], p[2]) for p in pairs if p))
+            given = dict(self.modelled(p[1], p[2]) for p in pairs if p)
+            if given.get(MAPPING_MODE, "").lower() == "none":
+                return self.unmapped(given, unset=False)
+            return df.SetProperties(given)
         if found := UNSET.fullmatch(rest):
             keys = [KEY.fullmatch(part) for part in found["body"].split(",")]
             if not all(keys):
                 self.outside("UNSET TBLPROPERTIES takes 'key', …")
-            return df.UnsetProperties(tuple(key[1] for key in keys if key), bool(found["if"]))
+            named = tuple(key[1] for key in keys if key)
+            if LEVEL_KEY in named:
+                self.outside(
+                    f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET TBLPROPERTIES"
+                    f" ('{LEVEL_KEY}' = 'Serializable') has the effect of unsetting it"
+                )
+            for why in filter(None, map(misspelled, named)):
+                self.outside(why)
+            if MAPPING_MODE in named:
+                return self.unmapped(dict.fromkeys(named, ""), unset=True)
+            return df.UnsetProperties(named)
         if found := CHECK.fullmatch(rest):
             return self.check(schema, found["name"], found["body"])
         if found := DROP.fullmatch(rest):
@@ -148,13 +178,17 @@ class DefinitionReader(QueryReader):
         if found := RENAME.fullmatch(rest):
             self.known(schema, found["name"])
             if schema.index(found["other"]) is not None:
-                self.outside(f"table {schema.name} has a column '{found['other']}' already")
+                problem = f"table {schema.name} has a column '{found['other']}' already"
+                self.outside(problem, "column there")
             return df.RenameColumn(found["name"], found["other"])
         if found := FEATURE.fullmatch(rest):
             return self.feature(found["name"], history=bool(found["history"]))
         if found := COLUMN.fullmatch(rest):
             self.known(schema, found["name"])
             return df.CommentColumn(found["name"], found["text"][1:-1])
+        if found := NULLS.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.DropNotNull(found["name"])
         if found := SYNC.fullmatch(rest):
             self.known(schema, found["name"])
             if schema.columns[schema.index(found["name"]) or 0].identity is None:
@@ -169,16 +203,21 @@ class DefinitionReader(QueryReader):
             return self.added(schema, found["body"].strip())
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
 
-    def modelled(self, key: str, value: str) -> tuple[str, str]:
+    def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
+        """The end of column mapping, which is a commit of its own; of another spelling Delta takes no notice."""
+        if not unset and given[MAPPING_MODE] != "none":
+            self.outside(f"'{given[MAPPING_MODE]}' is written none")
+        if len(given) > 1:
+            self.outside(f"{MAPPING_MODE} with other properties is not modelled: it is two commits")
+        return df.RemoveMapping(unset)
+
+    def modelled(self, key: str, value: str, *, made: bool = False) -> tuple[str, str]:
         """A property that says nothing to Delta, or one of those whose meaning the model knows."""
-        if not key.startswith("delta."):
-            return key, value
         if key.startswith(SUPPORTED):
             return self.supported(key, value)
-        if key not in PROPERTIES:
-            self.outside(f"the property '{key}' is not modelled{near(key, PROPERTIES)}")
-        if value.lower() not in PROPERTIES[key]:
-            self.outside(f"{key} is '{value}'; known: {', '.join(PROPERTIES[key])}")
+        why = unmodelled(key, value, made=made)
+        if why:
+            self.outside(why)
         return key, value
 
     def supported(self, key: str, value: str) -> tuple[str, str]:
@@ -209,14 +248,14 @@ class DefinitionReader(QueryReader):
     def known(self, schema: Schema, column: str) -> None:
         if schema.index(column) is None:
             names = [c.name for c in schema.columns]
-            self.outside(f"table {schema.name} has no column '{column}'{near(column, names)}")
+            problem = f"table {schema.name} has no column '{column}'{near(column, names)}"
+            self.outside(problem, "no column")
 
     def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
-        tree = self.parse(f"SELECT * FROM {schema.name} WHERE {body}", self.place)
         _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
-        condition = self.where(self.scope(side), tree.args.get("where"))
-        assert condition is not None
-        return df.AddConstraint(name.lower(), body.strip(), condition)
+        condition = self.condition(self.scope(side), checked(self.syntax))
+        text = bound(body.strip(), self.syntax.values)
+        return df.AddConstraint(name.lower(), text, condition)
 
     def added(self, schema: Schema, body: str) -> df.AddColumns:
         if body.startswith("(") and body.endswith(")"):
@@ -231,6 +270,6 @@ class DefinitionReader(QueryReader):
                 self.outside(f"no type '{declared[2]}'{near(type_, TYPES)}")
             taken = [c.name.lower() for c in (*schema.columns, *columns)]
             if name.lower() in taken:
-                self.outside(f"table {schema.name} has a column '{name}' already")
+                self.outside(f"table {schema.name} has a column '{name}' already", "column there")
             columns.append(Column(name, type_))
         return df.AddColumns(tuple(columns))

@@ -1,32 +1,42 @@
 """Read a sqlglot expression into the model's own tree, columns resolved and types checked.
 
 White-listed: a node, or an argument of a node, that is not handled here is refused with its place
-in the author's text. There are no implicit casts but INT to BIGINT.
+in the author's text. There are no implicit casts but INT to BIGINT, and of a text that is compared with a DATE
+(Spark 4.2.0, AnsiTypeCoercion.scala, findWiderTypeForString).
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal, NoReturn, get_args
 
+import sqlglot
 from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
-from isolitmus.model.errors import SqlError, brief, excerpt, near
+from isolitmus.model.errors import brief, near
 from isolitmus.model.expression import RANGES
+from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.written import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from isolitmus.model.errors import SqlProblem
     from isolitmus.model.schema import Column, Type
 
-    SubqueryReader = Callable[["Scope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery]
+    SubqueryReader = Callable[
+        ["NameScope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery
+    ]
 
-__all__ = ["OUTSIDE", "Place", "Scope", "Side", "only", "read_expression"]
+__all__ = ["NameScope", "Side", "SqlText", "only", "read_expression"]
 
 DIGITS = re.compile("0*([0-9]+)")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 LONGEST = len(str(RANGES["BIGINT"][1]))
 INTEGERS = ("INT", "BIGINT")
 COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
@@ -45,27 +55,46 @@ AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
     exp.Max: "max",
 }
 Context = Literal["row", "aggregate", "constant"]
-OUTSIDE = "is outside the SQL that isolitmus models"
+DIALECT = "databricks"
+LOOK_BACK, LOOK_AHEAD = 4, 100
+"""So many words before the first place that a node remembers, and from there on, what it was is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SqlText:
     """The author's text, and what to call it in a message (``reorder.toml, transaction delete``)."""
 
     text: str
     label: str
 
-    def refuse(self, node: exp.Expr | None, problem: str) -> NoReturn:
+    def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""
-        start = min(
-            (n.meta["start"] for n in node.walk() if "start" in n.meta) if node is not None else (),
-            default=0,
-        )
-        line = self.text.count("\n", 0, start) + 1
-        column = start - (self.text.rfind("\n", 0, start) + 1) + 1
-        raise SqlError(
-            f"{self.label}:{line}:{column}: {brief(problem)}{excerpt(self.text, line, column)}"
-        )
+        start = 0 if node is None else _start(node)
+        raise located(self.label, self.text, start, brief(problem), kind)
+
+    def written(self, node: exp.Expr) -> str:
+        """What the author wrote for a node: the words of the text that read as it.
+
+        >>> tree = sqlglot.parse_one("SELECT 1 WHERE id!=1 AND  lower(n)='a'", dialect="databricks")
+        >>> SqlText("SELECT 1 WHERE id!=1 AND  lower(n)='a'", "SQL").written(tree.args["where"].this)
+        "id!=1 AND  lower(n)='a'"
+        """
+        names = list(node.find_all(exp.Identifier)) if isinstance(node, exp.Column) else []
+        if names and all("end" in name.meta for name in names):
+            return self.text[_start(node) : max(name.meta["end"] for name in names) + 1]
+        tokens = sqlglot.tokenize(self.text, dialect=DIALECT)
+        first = next((k for k, t in enumerate(tokens) if t.end >= _start(node)), 0)
+        for low in range(first, max(first - LOOK_BACK, -1), -1):
+            for high in range(low, min(low + LOOK_AHEAD, len(tokens))):
+                words = self.text[tokens[low].start : tokens[high].end + 1]
+                with suppress(SqlglotError):
+                    if sqlglot.parse_one(words, dialect=DIALECT) == node:
+                        return words
+        return node.sql(DIALECT)
+
+
+def _start(node: exp.Expr) -> int:
+    return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +106,14 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NameScope:
     """What a column name may mean: the sides in order; side 0 is the target or the only table. The
     first ``outer`` of them belong to the query around a subquery, and come second.
 
     ``subquery`` reads a subquery; where there can be none, it is the sentence that says so.
     """
 
-    place: Place
+    place: SqlText
     sides: tuple[Side | None, ...]
     subquery: SubqueryReader | str = f"a subquery here {OUTSIDE}"
     outer: int = 0
@@ -92,7 +121,9 @@ class Scope:
     def resolve(self, node: exp.Column) -> ex.ColumnRef:
         """The column that a name denotes; refused if there is none, or more than one."""
         if node.args.get("db") or node.args.get("catalog"):
-            self.place.refuse(node, f"column '{node.sql()}' is qualified too far; use table.column")
+            self.place.refuse(
+                node, f"column '{self.place.written(node)}' is qualified too far; use table.column"
+            )
         name, qualifier = node.name, node.table
         shown = f"{qualifier}.{name}" if qualifier and self.outer else name
         every = [
@@ -109,10 +140,12 @@ class Scope:
             names = " or ".join(f"{s.name}.{name}" for s in self.sides if s is not None)
             self.place.refuse(node, f"column '{name}' is ambiguous; write {names}")
         known = [c.name for s in self.sides if s is not None for c in s.columns]
-        self.place.refuse(node, f"no column '{node.sql()}' here{near(name, known)}")
+        self.place.refuse(
+            node, f"no column '{self.place.written(node)}' here{near(name, known)}", "no column"
+        )
 
 
-def only(place: Place, node: exp.Expr, *handled: str) -> None:
+def only(place: SqlText, node: exp.Expr, *handled: str) -> None:
     """Refuse a node that carries an argument which is not handled."""
     for key, value in node.args.items():
         if value and key not in handled:
@@ -124,7 +157,7 @@ def only(place: Place, node: exp.Expr, *handled: str) -> None:
 
 
 def read_expression(
-    scope: Scope,
+    scope: NameScope,
     node: exp.Expr,
     context: Context = "row",
     null: Type = "INT",
@@ -135,12 +168,12 @@ def read_expression(
 
     ``null`` is the type that a bare NULL takes here. SqlError with the place for all else.
     """
-    return _Reader(scope, context, keys).read(node, null)
+    return _ExpressionReader(scope, context, keys).read(node, null)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    scope: Scope
+class _ExpressionReader:
+    scope: NameScope
     context: Context
     keys: tuple[ex.ColumnRef, ...] = ()
 
@@ -166,12 +199,16 @@ class _Reader:
                 return self._date(node)
             case exp.Column():
                 if self.context == "constant":
-                    place.refuse(node, f"column '{node.sql()}' stands where only constants can")
+                    place.refuse(
+                        node, f"column '{place.written(node)}' stands where only constants can"
+                    )
                 column = self.scope.resolve(node)
                 if self.context == "aggregate" and not any(
                     column.index == key.index for key in self.keys
                 ):
-                    place.refuse(node, f"column '{node.sql()}' stands outside an aggregate")
+                    place.refuse(
+                        node, f"column '{place.written(node)}' stands outside an aggregate"
+                    )
                 return column
             case exp.Neg():
                 operand = self._integer(node.this)
@@ -194,7 +231,7 @@ class _Reader:
                 return self._subquery("exists", node)
             case exp.Subquery():
                 return self._subquery("scalar", node)
-        place.refuse(node, f"'{node.sql('databricks')}' {OUTSIDE}")
+        place.refuse(node, f"'{place.written(node)}' {OUTSIDE}")
 
     def _subquery(
         self,
@@ -213,7 +250,7 @@ class _Reader:
         if operand.type != found.item.type and not {operand.type, found.item.type} <= set(INTEGERS):
             self.scope.place.refuse(
                 subject,
-                f"'{subject.sql()}' is {operand.type}, the subquery gives {found.item.type}",
+                f"'{self.scope.place.written(subject)}' is {operand.type}, the subquery gives {found.item.type}",
             )
         return replace(found, operand=operand)
 
@@ -239,16 +276,28 @@ class _Reader:
         source = node.this
         if not (node.to.is_type("date") and isinstance(source, exp.Literal) and source.is_string):
             self.scope.place.refuse(node, f"a CAST {OUTSIDE}; of types, DATE '…' is read")
-        try:
-            return ex.Const(date.fromisoformat(source.this), "DATE")
-        except ValueError:
-            self.scope.place.refuse(node, f"'{source.this}' is no date; write DATE 'YYYY-MM-DD'")
+        return self._day(source.this, node, "DATE 'YYYY-MM-DD'")
+
+    def _day(self, text: str, node: exp.Expr, form: str) -> ex.Const:
+        """The date of a text: other spellings are not the same dates everywhere, or none."""
+        if DAY.fullmatch(text):
+            with suppress(ValueError):
+                return ex.Const(date.fromisoformat(text), "DATE")
+        self.scope.place.refuse(node, f"'{text}' is no date; write {form}")
+
+    def _cast(self, value: ex.Expr, other: ex.Expr, node: exp.Expr) -> ex.Expr:
+        """What a value is beside another one: a text beside a DATE is the date that it says."""
+        if other.type == "DATE" and isinstance(value, ex.Const) and value.type == "STRING":
+            return self._day(str(value.value), node, "'YYYY-MM-DD'")
+        return value
 
     def _typed(self, node: exp.Expr, types: tuple[str, ...], what: str) -> ex.Expr:
         operand = self.read(node)
         if operand.type not in types:
             self.scope.place.refuse(
-                node, f"'{node.sql('databricks')}' is {operand.type}; {what} is wanted here"
+                node,
+                f"'{self.scope.place.written(node)}' is {operand.type}; {what} is wanted here",
+                "type",
             )
         return operand
 
@@ -274,12 +323,17 @@ class _Reader:
     def _compare(self, node: exp.Expr) -> ex.Expr:
         only(self.scope.place, node, "this", "expression")
         left, right = self.read(node.this), self.read(node.expression)
+        left, right = (
+            self._cast(left, right, node.this),
+            self._cast(right, left, node.expression),
+        )
         for side, part in ((left, node.this), (right, node.expression)):
             if side == ex.Const(None, "INT"):
                 self.scope.place.refuse(part, "a comparison with NULL is never true; use IS NULL")
         if left == right:
             self.scope.place.refuse(
-                node, f"'{node.sql()}' compares a thing with itself; use IS NOT NULL"
+                node,
+                f"'{self.scope.place.written(node)}' compares a thing with itself; use IS NOT NULL",
             )
         for column, value, part in ((left, right, node.expression), (right, left, node.this)):
             if column.type == "INT" and isinstance(value, ex.Const) and value.type == "BIGINT":
@@ -288,15 +342,17 @@ class _Reader:
         if left.type != right.type and not both_integers:
             self.scope.place.refuse(
                 node,
-                f"'{node.sql('databricks')}' compares {left.type} with {right.type};"
-                " there are no implicit casts but INT to BIGINT",
+                f"'{self.scope.place.written(node)}' compares {left.type} with {right.type};"
+                " there are no implicit casts but INT to BIGINT, and of a text 'YYYY-MM-DD' to DATE",
+                "type",
             )
         return ex.Compare(COMPARISONS[type(node)], left, right)
 
     def _in(self, node: exp.In) -> ex.Expr:
         only(self.scope.place, node, "this", "expressions")
         operand = self.read(node.this)
-        values = [_Reader(self.scope, "constant").read(v, operand.type) for v in node.expressions]
+        constants = _ExpressionReader(self.scope, "constant")
+        values = [self._cast(constants.read(v, operand.type), operand, v) for v in node.expressions]
         for value, part in zip(values, node.expressions, strict=True):
             if not isinstance(value, ex.Const):
                 self.scope.place.refuse(part, "IN takes literals only")
@@ -314,7 +370,7 @@ class _Reader:
             if function != "count":
                 place.refuse(node, f"{function} takes a column")
             return ex.Aggregate("count", None, "BIGINT")
-        operand = _Reader(self.scope, "row").read(node.this)
+        operand = _ExpressionReader(self.scope, "row").read(node.this)
         if function == "sum" and operand.type not in INTEGERS:
             place.refuse(node, f"sum of {operand.type} {OUTSIDE}")
         type_: Type = "BIGINT" if function in ("count", "sum") else operand.type

@@ -9,23 +9,93 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.errors import near
 from isolitmus.model.normal import normal
-from isolitmus.specs.sql_expressions import INTEGERS, Scope, Side, only, read_expression
-from isolitmus.specs.sql_queries import OUTSIDE, QueryReader
+from isolitmus.model.number import many
+from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.features import features
+from isolitmus.specs.resolving import resolves
+from isolitmus.specs.sql_expressions import INTEGERS, NameScope, Side, only, read_expression
+from isolitmus.specs.sql_queries import QueryReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Column, Schema
 
-__all__ = ["InsertReader", "whole"]
+__all__ = ["InsertReader", "StoringReader", "whole"]
 
 
-class InsertReader(QueryReader):
-    """Reads INSERT, and assignments to columns."""
+class StoringReader(QueryReader):
+    """Resolves what is stored into a table's columns."""
 
+    def columns(
+        self,
+        schema: Schema,
+        names: list[exp.Expr],
+        wanted: tuple[int, ...],
+        *,
+        some: bool = False,
+    ) -> tuple[int, ...]:
+        """The columns of a list, which are those that are wanted, or ``some`` of them."""
+        order: list[int] = []
+        for name in names:
+            index = schema.index(name.name)
+            if index is None:
+                known = [c.name for c in schema.columns]
+                self.place.refuse(
+                    name,
+                    f"table {schema.name} has no column '{name.name}'{near(name.name, known)}",
+                    "no column",
+                )
+            if index in order:
+                self.place.refuse(name, f"column '{name.name}' is named twice")
+            order.append(index)
+        needed = {i for i in wanted if not some and schema.columns[i].identity is None}
+        if not needed <= set(order) <= set(wanted):
+            self.place.refuse(
+                names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
+            )
+        return tuple(order)
+
+    def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
+        if isinstance(value, ex.Const) and value.value is None:
+            return
+        if value.type != column.type and not {value.type, column.type} <= set(INTEGERS):
+            self.place.refuse(
+                node,
+                f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
+                "type",
+            )
+
+    def sets(
+        self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: NameScope
+    ) -> tuple[tuple[int, ex.Expr], ...]:
+        sets: dict[int, ex.Expr] = {}
+        for node in nodes:
+            if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
+                self.place.refuse(
+                    node, f"'{self.place.written(node)}' is no assignment column = value"
+                )
+            column = self.scope(side).resolve(node.this)
+            value = read_expression(scope, node.expression, null=column.type)
+            self.stores(node, schema.columns[column.index], value)
+            if schema.columns[column.index].identity is not None:
+                self.place.refuse(
+                    node, f"'{column.name}' is an identity column, which Delta lets nobody update"
+                )
+            if column.index in sets:
+                self.place.refuse(node, f"column '{column.name}' is set twice")
+            sets[column.index] = value
+        return tuple(sorted(sets.items()))
+
+
+class InsertReader(StoringReader):
+    """Resolves INSERT."""
+
+    @resolves(exp.Insert)
     def insert(self, node: exp.Insert) -> st.Insert:
         only(self.place, node, "this", "expression", "overwrite", "where")
         target = node.this
@@ -43,17 +113,17 @@ class InsertReader(QueryReader):
         self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
-        keyed = any(isinstance(branch, st.Select) and branch.keys for branch in query)
-        if keyed and schema.rows_per_file not in (None, 1):
-            self.place.refuse(node, "which groups of a GROUP BY share a file is not modelled")
-        if generated:
-            self.numbered(node, query)
+        keyed = any(isinstance(branch, qu.Select) and branch.keys for branch in query)
+        if keyed:
+            self.apart(features(schema=schema) | {"GROUP BY in an INSERT"}, node)
+        if generated and not _ordered(query):
+            self.apart({"rows that come in no certain order", "identity columns"}, node)
         given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in left}
         placed = tuple(self.placed(node, schema, order, given, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
         if node.args.get("where"):
             if names or fixed:
-                self.place.refuse(node, f"REPLACE WHERE with a list of columns {OUTSIDE}")
+                self.apart({"REPLACE WHERE", "a list of columns"}, node)
             where, overwrite = self.replaced(side, node.args["where"]), True
         where = where if overwrite else None
         return st.Insert(self.sql, schema.name, placed, overwrite, where, generates=generated)
@@ -68,17 +138,6 @@ class InsertReader(QueryReader):
                     f"column {column.name} is GENERATED ALWAYS AS IDENTITY: list the other columns,"
                     " as Delta wants it",
                 )
-
-    def numbered(self, node: exp.Expr, query: st.Query) -> None:
-        """Refuse a query of which nobody says in what order its rows come."""
-        branch = query[0]
-        one = isinstance(branch, st.Values) or (branch.grouped and not branch.keys)
-        if len(query) > 1 or not one:
-            self.place.refuse(
-                node,
-                "which row gets which value of an identity column is modelled for VALUES, a SELECT"
-                " without FROM, and aggregates without GROUP BY",
-            )
 
     def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
         """The condition of a REPLACE WHERE, which Delta gets as it was written."""
@@ -96,7 +155,7 @@ class InsertReader(QueryReader):
         for part in node.expressions if node is not None else ():
             if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
                 self.place.refuse(
-                    part, f"'{part.sql()}' in PARTITION (…) {OUTSIDE}: column = value"
+                    part, f"'{self.place.written(part)}' in PARTITION (…) {OUTSIDE}: column = value"
                 )
             index = schema.index(part.this.name)
             if index is None or index not in schema.partition_indexes:
@@ -115,85 +174,38 @@ class InsertReader(QueryReader):
             for i, column, value in columns
         ]
 
-    def columns(
-        self,
-        schema: Schema,
-        names: list[exp.Expr],
-        wanted: tuple[int, ...],
-        *,
-        some: bool = False,
-    ) -> tuple[int, ...]:
-        """The columns of a list, which are those that are wanted, or ``some`` of them."""
-        order: list[int] = []
-        for name in names:
-            index = schema.index(name.name)
-            if index is None:
-                known = [c.name for c in schema.columns]
-                self.place.refuse(
-                    name, f"table {schema.name} has no column '{name.name}'{near(name.name, known)}"
-                )
-            if index in order:
-                self.place.refuse(name, f"column '{name.name}' is named twice")
-            order.append(index)
-        needed = {i for i in wanted if not some and schema.columns[i].identity is None}
-        if not needed <= set(order) <= set(wanted):
-            self.place.refuse(
-                names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
-            )
-        return tuple(order)
-
     def placed(
         self,
         node: exp.Expr,
         schema: Schema,
         order: tuple[int, ...],
         fixed: Mapping[int, ex.Expr],
-        branch: st.Branch,
-    ) -> st.Branch:
+        branch: qu.Branch,
+    ) -> qu.Branch:
         """The branch with its items in the order of the table's columns, stored types checked."""
 
         def sort(items: tuple[ex.Expr, ...]) -> tuple[ex.Expr, ...]:
             if len(items) != len(order):
                 self.place.refuse(
                     node,
-                    f"table {schema.name} has {len(order)} columns, the query gives {len(items)}",
+                    f"table {schema.name} has {many(len(order), 'column')}, the query gives {len(items)}",
+                    "arity",
                 )
             for index, item in zip(order, items, strict=True):
                 self.stores(node, schema.columns[index], item)
             by_column = {**fixed, **dict(zip(order, items, strict=True))}
             return whole(schema, by_column)
 
-        if isinstance(branch, st.Values):
+        if isinstance(branch, qu.Values):
             return replace(branch, rows=tuple(map(sort, branch.rows)))
         return replace(branch, items=sort(branch.items))
 
-    def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
-        if isinstance(value, ex.Const) and value.value is None:
-            return
-        if value.type != column.type and not {value.type, column.type} <= set(INTEGERS):
-            self.place.refuse(
-                node,
-                f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
-            )
 
-    def sets(
-        self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: Scope
-    ) -> tuple[tuple[int, ex.Expr], ...]:
-        sets: dict[int, ex.Expr] = {}
-        for node in nodes:
-            if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
-                self.place.refuse(node, f"'{node.sql()}' is no assignment column = value")
-            column = self.scope(side).resolve(node.this)
-            value = read_expression(scope, node.expression, null=column.type)
-            self.stores(node, schema.columns[column.index], value)
-            if schema.columns[column.index].identity is not None:
-                self.place.refuse(
-                    node, f"'{column.name}' is an identity column, which Delta lets nobody update"
-                )
-            if column.index in sets:
-                self.place.refuse(node, f"column '{column.name}' is set twice")
-            sets[column.index] = value
-        return tuple(sorted(sets.items()))
+def _ordered(query: qu.Query) -> bool:
+    """Whether somebody says in what order the rows of a query come."""
+    branch = query[0]
+    one = isinstance(branch, qu.Values) or (branch.grouped and not branch.keys)
+    return one and len(query) == 1
 
 
 def whole(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:

@@ -8,21 +8,39 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
 from isolitmus.model import statement as st
+from isolitmus.model.number import many
 from isolitmus.model.schema import Column
-from isolitmus.specs.sql_expressions import Scope, Side, only, read_expression
-from isolitmus.specs.sql_inserts import InsertReader, whole
-from isolitmus.specs.sql_queries import OUTSIDE, REFUSED, items_of
+from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.limits import CLAUSES
+from isolitmus.specs.resolving import resolves
+from isolitmus.specs.sql_expressions import NameScope, Side, only, read_expression
+from isolitmus.specs.sql_inserts import StoringReader, whole
+from isolitmus.specs.sql_queries import REFUSED, items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
+    from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["MergeReader"]
+__all__ = ["MergeReader", "starred"]
 
 
-class MergeReader(InsertReader):
+def starred(syntax: Syntax) -> bool:
+    """Whether a clause of a MERGE takes the columns from its source.
+
+    >>> from isolitmus.specs.sql_parse import Syntax
+    >>> starred(Syntax("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"))
+    True
+    """
+    thens = [when.args["then"] for when in syntax.tree().args["whens"].expressions]
+    return any(isinstance(part, exp.Star) for t in thens for part in (t.this, *t.expressions))
+
+
+class MergeReader(StoringReader):
     """Reads MERGE."""
 
+    @resolves(exp.Merge)
     def merge(self, node: exp.Merge) -> st.Merge:
         only(self.place, node, "this", "using", "on", "whens")
         schema, target = self.table(node.this)
@@ -31,12 +49,15 @@ class MergeReader(InsertReader):
             self.place.refuse(
                 node.args["using"], f"both sides are called '{source.name}'; give one an alias"
             )
-        both = Scope(self.place, (target, source), REFUSED)
+        both = NameScope(self.place, (target, source), REFUSED)
         on = self.condition(both, node.args["on"])
         matched: list[st.MatchedClause] = []
         inserts: list[st.NotMatchedClause] = []
         by_source: list[st.MatchedClause] = []
-        for when in node.args["whens"].expressions:
+        whens = node.args["whens"].expressions
+        if len(whens) > CLAUSES:
+            self.place.refuse(None, f"a MERGE with more than {CLAUSES} clauses {OUTSIDE}")
+        for when in whens:
             only(self.place, when, "matched", "source", "condition", "then")
             if when.args["matched"]:
                 matched.append(self.matched(schema, target, source, when))
@@ -46,9 +67,7 @@ class MergeReader(InsertReader):
                 condition, then = when.args.get("condition"), when.args["then"]
                 inserts.append(self.not_matched(schema, source, condition, then))
         if by_source and [(c.action, c.condition) for c in matched] == [("delete", None)]:
-            self.place.refuse(
-                node, f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}"
-            )
+            self.apart({"a lone WHEN MATCHED THEN DELETE", "WHEN NOT MATCHED BY SOURCE"}, node)
         return st.Merge(
             self.sql, schema.name, query, on, tuple(matched), tuple(inserts), tuple(by_source)
         )
@@ -57,13 +76,13 @@ class MergeReader(InsertReader):
         self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
     ) -> st.MatchedClause:
         """A clause on a target row and the source row that it matches; or none, without a source."""
-        scope = Scope(self.place, (target, source), REFUSED)
+        scope = NameScope(self.place, (target, source), REFUSED)
         condition, then = when.args.get("condition"), when.args["then"]
         guard = None if condition is None else self.condition(scope, condition)
         if isinstance(then, exp.Var) and then.name.upper() == "DELETE":
             return st.MatchedClause("delete", guard)
         if not isinstance(then, exp.Update):
-            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+            self.place.refuse(then, f"'{self.place.written(then)}' {OUTSIDE}")
         only(self.place, then, "expressions")
         if isinstance(then.expressions[0], exp.Star):
             if source is None:
@@ -74,11 +93,11 @@ class MergeReader(InsertReader):
             "update", guard, self.sets(schema, target, then.expressions, values)
         )
 
-    def merge_source(self, node: exp.Expr) -> tuple[Side, st.Query]:
+    def merge_source(self, node: exp.Expr) -> tuple[Side, qu.Query]:
         if isinstance(node, exp.Table):
             schema, side = self.table(node)
             items = tuple(ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns))
-            return side, (st.Select(schema.name, items, None, grouped=False),)
+            return side, (qu.Select(schema.name, items, None, grouped=False),)
         if not isinstance(node, exp.Subquery) or not node.alias:
             self.place.refuse(
                 node, "a MERGE source is a table, or a SELECT in parentheses with an alias"
@@ -92,7 +111,7 @@ class MergeReader(InsertReader):
         selected = items_of(query[0])
         names = (
             [c.name for c in self.schemas[query[0].table.lower()].columns if c.name]
-            if isinstance(query[0], st.Select) and isinstance(first.expressions[0], exp.Star)
+            if isinstance(query[0], qu.Select) and isinstance(first.expressions[0], exp.Star)
             else [e.alias_or_name for e in first.expressions]
         )
         if len(names) != len(selected) or not all(names):
@@ -111,7 +130,8 @@ class MergeReader(InsertReader):
         for i, column in ((i, schema.columns[i]) for i in schema.shown):
             value = by_name.get(column.name.lower())
             if value is None:
-                self.place.refuse(node, f"'*' needs a column '{column.name}' in {source.name}")
+                problem = f"'*' needs a column '{column.name}' in {source.name}"
+                self.place.refuse(node, problem, "arity")
             self.stores(node, column, value)
             sets.append((i, value))
         return tuple(sets)
@@ -119,10 +139,10 @@ class MergeReader(InsertReader):
     def not_matched(
         self, schema: Schema, source: Side, condition: exp.Expr | None, then: exp.Expr
     ) -> st.NotMatchedClause:
-        scope = Scope(self.place, (None, source), REFUSED)
+        scope = NameScope(self.place, (None, source), REFUSED)
         guard = None if condition is None else self.condition(scope, condition)
         if not isinstance(then, exp.Insert):
-            self.place.refuse(then, f"'{then.sql()}' {OUTSIDE}")
+            self.place.refuse(then, f"'{self.place.written(then)}' {OUTSIDE}")
         only(self.place, then, "this", "expression")
         if isinstance(then.this, exp.Star):
             return st.NotMatchedClause(
@@ -132,7 +152,8 @@ class MergeReader(InsertReader):
         order = self.columns(schema, names, schema.shown) if names else schema.shown
         nodes = then.expression.expressions
         if len(nodes) != len(order):
-            self.place.refuse(then, f"{len(order)} columns and {len(nodes)} values")
+            problem = f"{many(len(order), 'column')} and {many(len(nodes), 'value')}"
+            self.place.refuse(then, problem, "arity")
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
             column = schema.columns[index]

@@ -2,71 +2,46 @@
 
 from __future__ import annotations
 
-import logging
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-import sqlglot
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
 from isolitmus.model import statement as st
-from isolitmus.model.errors import SqlError, brief, excerpt, near
-from isolitmus.model.normal import columns, query_surprise, surprise
-from isolitmus.specs.placeholders import aliased, marked, marked_version
-from isolitmus.specs.sql_expressions import OUTSIDE, Place, Scope, Side, only, read_expression
+from isolitmus.model.errors import near
+from isolitmus.model.normal import columns, normal, query_surprise, surprise
+from isolitmus.specs.apart import OUTSIDE, refuse_together
+from isolitmus.specs.placeholders import aliased, marked_version
+from isolitmus.specs.resolving import resolves
+from isolitmus.specs.sql_expressions import NameScope, Side, SqlText, only, read_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from isolitmus.model.schema import Schema, Type
+    from isolitmus.specs.apart import Feature
+    from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["OUTSIDE", "REFUSED", "QueryReader", "items_of"]
+__all__ = ["REFUSED", "QueryReader", "aggregates", "items_of"]
 
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
     "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
     " subqueries stand in INSERT … SELECT and in SET"
 )
-DEEPEST = 100
-DEEP = "is nested too deeply"
 
 
 class QueryReader:
     """Reads parts of one statement against the schemas of the tables; refuses at the place."""
 
-    def __init__(self, sql: str, schemas: Mapping[str, Schema], place: Place) -> None:
-        self.sql = sql
+    def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
+        self.syntax = syntax
+        self.text = syntax.text
+        self.sql = syntax.sql
         self.schemas = {name.lower(): schema for name, schema in schemas.items()}
-        self.place = place
-
-    def parse(self, text: str, place: Place) -> exp.Expr:
-        logger = logging.getLogger("sqlglot")
-        level = logger.level
-        logger.setLevel(logging.CRITICAL)
-        try:
-            trees = sqlglot.parse(marked(text), read="databricks")
-        except SqlglotError as error:
-            details = getattr(error, "errors", None) or [{}]
-            line, column = details[0].get("line") or 1, details[0].get("col") or 1
-            what = details[0].get("description") or str(error).splitlines()[0]
-            raise SqlError(
-                f"{place.label}:{line}:{column}: this does not parse: {brief(what.rstrip('.'))}"
-                f"{excerpt(text, line, column)}"
-            ) from None
-        except RecursionError:
-            raise SqlError(f"{place.label}: the statement {DEEP}") from None
-        finally:
-            logger.setLevel(level)
-        found = [tree for tree in trees if tree is not None]
-        if len(found) != 1:
-            raise SqlError(
-                f"{place.label}: one statement is wanted here, found {len(found) or 'none'}"
-            )
-        if _deeper(found[0], DEEPEST):
-            raise SqlError(f"{place.label}: the statement {DEEP}")
-        return found[0]
+        self.place = SqlText(syntax.text, syntax.label)
 
     # Tables
 
@@ -77,23 +52,32 @@ class QueryReader:
         schema = self.schemas.get(node.name.lower())
         if schema is None:
             names = [s.name for s in self.schemas.values()]
-            self.place.refuse(node, f"no table '{node.name}'{near(node.name, names)}")
+            self.place.refuse(node, f"no table '{node.name}'{near(node.name, names)}", "no table")
         return schema, Side(node.alias or schema.name, schema.columns)
 
-    def scope(self, *sides: Side | None) -> Scope:
-        return Scope(self.place, sides)
+    def apart(
+        self, found: Collection[Feature], node: exp.Expr | None = None, **words: object
+    ) -> None:
+        """Refuse what has two features that are not modelled together."""
+        refuse_together(found, lambda problem: self.place.refuse(node, problem), "", **words)
 
-    def where(self, scope: Scope, node: exp.Expr | None) -> ex.Expr | None:
+    def scope(self, *sides: Side | None) -> NameScope:
+        return NameScope(self.place, sides)
+
+    def where(self, scope: NameScope, node: exp.Expr | None) -> ex.Expr | None:
         if node is None:
             return None
         only(self.place, node, "this")
         return self.condition(scope, node.this)
 
-    def condition(self, scope: Scope, node: exp.Expr) -> ex.Expr:
+    def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
         condition = read_expression(scope, node)
         if condition.type != "BOOLEAN":
-            self.place.refuse(node, f"'{node.sql()}' is {condition.type}; a condition is wanted")
+            self.place.refuse(
+                node, f"'{self.place.written(node)}' is {condition.type}; a condition is wanted"
+            )
         try:
+            normal(condition)
             unknown = surprise(condition)
         except ex.EvaluationError as error:
             self.place.refuse(node, str(error))
@@ -103,7 +87,12 @@ class QueryReader:
 
     # Queries
 
-    def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> st.Query:
+    @resolves(exp.Select, exp.Union)
+    def read(self, node: exp.Expr) -> st.Read:
+        """A statement that only reads."""
+        return st.Read(self.sql, self.query(node))
+
+    def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
         """The branches; ``types`` are those of the columns that a result is stored into."""
         match node:
             case exp.Subquery():
@@ -115,20 +104,21 @@ class QueryReader:
                     self.place.refuse(node, f"UNION without ALL {OUTSIDE}")
                 left, right = self.query(node.this, types), self.query(node.expression, types)
                 if len(items_of(left[0])) != len(items_of(right[0])):
-                    self.place.refuse(node, "the branches of the UNION ALL differ in columns")
+                    problem = "the branches of the UNION ALL differ in columns"
+                    self.place.refuse(node, problem, "arity")
                 return left + right
             case exp.Values():
                 only(self.place, node, "expressions")
                 rows = [
                     t.expressions if isinstance(t, exp.Tuple) else [t] for t in node.expressions
                 ]
-                return (st.Values(tuple(self.constants(row, types) for row in rows)),)
+                return (qu.Values(tuple(self.constants(row, types) for row in rows)),)
             case exp.Select():
                 return (self.select(node, types),)
         self.place.refuse(node, f"this query {OUTSIDE}; use VALUES, SELECT or UNION ALL")
 
     def constants(
-        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None, scope: Scope | None = None
+        self, nodes: list[exp.Expr], types: tuple[Type, ...] | None, scope: NameScope | None = None
     ) -> tuple[ex.Expr, ...]:
         return tuple(
             read_expression(
@@ -140,20 +130,20 @@ class QueryReader:
             for i, n in enumerate(nodes)
         )
 
-    def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> st.Branch:
+    def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
         only(self.place, node, "expressions", "from_", "where", "group")
         source = node.args.get("from_")
         if source is None:
             if node.args.get("group"):
                 self.place.refuse(node, f"GROUP BY without FROM {OUTSIDE}")
-            scope = Scope(self.place, (), self.subquery)
+            scope = NameScope(self.place, (), self.subquery)
             where = self.where(scope, node.args.get("where"))
-            return st.Values((self.constants(node.expressions, types, scope),), where)
+            return qu.Values((self.constants(node.expressions, types, scope),), where)
         schema, side = self.source(source.this)
         version = self.version(source.this)
-        scope = Scope(self.place, (side,), self.subquery)
+        scope = NameScope(self.place, (side,), self.subquery)
         keys = self.keys(scope, node.args.get("group"))
-        grouped = bool(keys) or any(map(_aggregates, node.expressions))
+        grouped = bool(keys) or any(map(aggregates, node.expressions))
         items: list[ex.Expr] = []
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
@@ -169,9 +159,9 @@ class QueryReader:
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
         alias = bool(source.this.args.get("db"))
-        return st.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
+        return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
-    def keys(self, scope: Scope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
+    def keys(self, scope: NameScope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
         """The columns of a GROUP BY."""
         if node is None:
             return ()
@@ -228,17 +218,17 @@ class QueryReader:
                 )
 
     def subquery(
-        self, around: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
+        self, around: NameScope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
     ) -> ex.Subquery:
         """A SELECT of one table inside an expression."""
         if not isinstance(node, exp.Select) or node.args.get("from_") is None:
             self.place.refuse(node, "a subquery is a SELECT … FROM one table")
         only(self.place, node, "expressions", "from_", "where")
         schema, side = self.table(node.args["from_"].this)
-        scope = Scope(
+        scope = NameScope(
             self.place,
             (*around.sides, side),
-            "a subquery in a subquery " + OUTSIDE,
+            f"a subquery in a subquery {OUTSIDE}",
             len(around.sides),
         )
         item, grouped = self.subquery_item(scope, kind, node)
@@ -256,7 +246,7 @@ class QueryReader:
             own += [part] if sides == {True} else []
         self.foreseen(reduce(ex.And, own) if own else None, node)
         if found.correlated and grouped:
-            self.place.refuse(node, f"an aggregate in a correlated subquery {OUTSIDE}")
+            self.apart({"a correlated subquery", "an aggregate"}, node)
         data = [c for part in own for c in columns(part) if c.index not in schema.partition_indexes]
         if kind == "exists" and not found.correlated and not data:
             self.place.refuse(
@@ -267,35 +257,32 @@ class QueryReader:
         return found
 
     def subquery_item(
-        self, scope: Scope, kind: Literal["exists", "in", "scalar"], node: exp.Select
+        self,
+        scope: NameScope,
+        kind: Literal["exists", "in", "scalar"],
+        node: exp.Select,
+        *,
+        plain: bool = False,
     ) -> tuple[ex.Expr, bool]:
-        """What a subquery selects, and whether that is an aggregate."""
+        """What a subquery selects, and whether that is an aggregate; ``plain``: one value may be none."""
         if kind == "exists":
             return ex.TRUE, False
         if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Star):
             self.place.refuse(node, "a subquery gives one column here")
         item = node.expressions[0]
         inner = item.this if isinstance(item, exp.Alias) else item
-        grouped = _aggregates(inner)
-        if kind == "scalar" and not grouped:
+        grouped = aggregates(inner)
+        if kind == "scalar" and not grouped and not plain:
             self.place.refuse(node, "a subquery that gives one value is an aggregate here")
         return read_expression(scope, inner, "aggregate" if grouped else "row"), grouped
 
 
-def _aggregates(item: exp.Expr) -> bool:
+def aggregates(item: exp.Expr) -> bool:
     """Whether there is an aggregate in an item, outside subqueries."""
     nodes = item.walk(prune=lambda n: isinstance(n, exp.Subquery))
     return any(isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max) for n in nodes)
 
 
-def _deeper(tree: exp.Expr, most: int) -> bool:
-    """Whether a tree has more levels than that (a long AND is as deep as it is long)."""
-    level = [tree]
-    for _ in range(most):
-        level = [child for node in level for child in node.iter_expressions()]
-    return bool(level)
-
-
-def items_of(branch: st.Branch) -> tuple[ex.Expr, ...]:
+def items_of(branch: qu.Branch) -> tuple[ex.Expr, ...]:
     """The expressions of a branch's columns (of its first row, for VALUES)."""
-    return branch.rows[0] if isinstance(branch, st.Values) else branch.items
+    return branch.rows[0] if isinstance(branch, qu.Values) else branch.items

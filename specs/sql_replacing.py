@@ -9,17 +9,20 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
-from isolitmus.model import statement as st
+from isolitmus.model import query as qu
 from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.specs.features import features
+from isolitmus.specs.parameters import bound
+from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_definitions import INIT, PAIR, DefinitionReader
 from isolitmus.specs.sql_queries import items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema
+    from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["ReplacementReader", "is_replacement"]
+__all__ = ["MakingReader", "selected"]
 
-BEGINS = re.compile(r"\s*(?:(?:CREATE|REPLACE|CONVERT)\s|CLONE\b)", re.IGNORECASE)
 HEAD = (
     r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
     r"`?(?P<table>\w+)`?"
@@ -62,24 +65,26 @@ RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "
 """The properties that Spark does not let one set in this way (AstBuilder.scala, cleanTableProperties)."""
 
 
-def is_replacement(sql: str) -> bool:
-    """Whether a statement begins like one that makes, converts or clones a table.
+def selected(syntax: Syntax) -> exp.Expr:
+    """The query of which a statement makes a table.
 
-    >>> is_replacement("create or replace table t (id INT) using delta"), is_replacement("SELECT 1")
-    (True, False)
+    >>> from isolitmus.specs.sql_parse import Syntax
+    >>> selected(Syntax("CREATE TABLE t USING delta AS SELECT 1 AS id")).sql()
+    'SELECT 1 AS id'
     """
-    return BEGINS.match(sql) is not None
+    found = FORM.fullmatch(syntax.text)
+    assert found is not None
+    return syntax.tree(found.start("query"))
 
 
-class ReplacementReader(DefinitionReader):
+class MakingReader(DefinitionReader):
     """Reads them; what else makes a table is refused by name."""
 
-    def replacement(self) -> df.Replace | df.Create | df.Clone | df.Convert:
-        if self.sql.split(maxsplit=1)[0].upper() == "CONVERT":
-            return self.conversion()
-        if CLONES.search(self.sql):
+    @resolves("CREATE", "REPLACE", "CLONE")
+    def making(self) -> df.Replace | df.Create | df.Clone:
+        if CLONES.search(self.text):
             return self.clone()
-        found = FORM.fullmatch(self.sql)
+        found = FORM.fullmatch(self.text)
         how = None if found is None else _how(found)
         if found is None or how is None:
             self.outside(WRITTEN)
@@ -93,7 +98,7 @@ class ReplacementReader(DefinitionReader):
         )
         query = None
         if found["query"] is not None and found["columns"] is None:
-            query = self.selected(schema, found.start("query"))
+            query = self.selected(schema, selected(self.syntax))
         elif found["query"] is None and found["columns"] is not None:
             declared = tuple(" ".join(c.split()).lower() for c in found["columns"].split(","))
             self.same(schema, "its columns are", declared, _columns(schema))
@@ -106,8 +111,9 @@ class ReplacementReader(DefinitionReader):
         unless = how == "create if not exists"
         return df.Create(self.sql, schema.name, query, if_not_exists=unless, properties=given)
 
+    @resolves("CONVERT")
     def conversion(self) -> df.Convert:
-        found = CONVERT.fullmatch(self.sql)
+        found = CONVERT.fullmatch(self.text)
         if found is None:
             self.outside("write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]")
         schema = self.named(found["table"])
@@ -122,7 +128,7 @@ class ReplacementReader(DefinitionReader):
         return df.Convert(self.sql, schema.name)
 
     def clone(self) -> df.Clone:
-        found = CLONE.fullmatch(self.sql)
+        found = CLONE.fullmatch(self.text)
         how = None if found is None else _how(found)
         if found is None or how is None:
             self.outside(CLONED)
@@ -133,8 +139,7 @@ class ReplacementReader(DefinitionReader):
                 "a clone is of VERSION AS OF {init[n]}, what the n-th init statement has left"
             )
         for table in (schema, source):
-            if table.files:
-                self.outside(f"{table.name} has files that are only said to be there: no clone")
+            self.apart(features(schema=table) | {"SHALLOW CLONE"}, table=table.name)
         self.same(schema, "its columns are", _columns(source), _columns(schema))
         parts = tuple(map(str.lower, source.partitioned_by))
         self.same(schema, "partitioned by", parts, tuple(map(str.lower, schema.partitioned_by)))
@@ -143,7 +148,8 @@ class ReplacementReader(DefinitionReader):
 
     def given(self, body: str | None) -> dict[str, str]:
         """The properties that a table is made with; features are asked for in this way, too."""
-        pairs = [PAIR.fullmatch(part) for part in body.split(",")] if body is not None else []
+        parts = [] if body is None else bound(body, self.syntax.values).split(",")
+        pairs = [PAIR.fullmatch(part) for part in parts]
         if not all(pairs):
             self.outside("TBLPROPERTIES takes 'key' = 'value', …")
         given = {pair[1]: pair[2] for pair in pairs if pair}
@@ -152,7 +158,7 @@ class ReplacementReader(DefinitionReader):
                 self.outside(f"the property '{key}' is reserved in Spark")
             asked = key.startswith(SUPPORTED) and value == "supported"
             if not asked or key.removeprefix(SUPPORTED) not in FEATURES:
-                self.modelled(key, value)
+                self.modelled(key, value, made=True)
         return given
 
     def same(
@@ -165,10 +171,8 @@ class ReplacementReader(DefinitionReader):
                 f" declared: {schema.name} has ({', '.join(wanted)})",
             )
 
-    def selected(self, schema: Schema, start: int) -> st.Query:
+    def selected(self, schema: Schema, tree: exp.Expr) -> qu.Query:
         """The query, whose columns, by name and type, are those of the table."""
-        blank = re.sub(r"\S", " ", self.sql[:start])
-        tree = self.parse(blank + self.sql[start:], self.place)
         if not isinstance(tree, exp.Select | exp.Union):
             self.place.refuse(tree, "AS takes a SELECT, which names the columns")
         selects = tree.find_all(exp.Select)

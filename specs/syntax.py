@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
     from lark.tree import ParseTree
 
-__all__ = ["Source"]
+__all__ = ["SpecText"]
 
 HERD_WORDS = {
     "rec": "recursive definitions",
@@ -57,6 +58,11 @@ HERD_SIGNS = {
 NAMES = {"RELATION", "SET"}
 TESTS = {"ACYCLIC", "IRREFLEXIVE", "EMPTY"}
 OPERANDS = {"RELATION", "SET", "LPAR", "LSQB", "TILDE"}
+WORDS = (
+    "include", "let", "with", "acyclic", "irreflexive", "empty", "silent", "show", "promises", "format",
+    "set", "runtime", "at-most",
+)  # fmt: skip
+"""With what statements begin."""
 EXPECTED = (
     ({"STRING"}, "a text in double quotes"),
     ({"SET", "LPAR"}, "an expression"),
@@ -72,7 +78,7 @@ COMMENTS = re.compile(r'"[^"\n]*"|\(\*(?P<comment>.*?)(?P<end>\*\)|\Z)', re.DOTA
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SpecText:
     """The text of a spec file and what messages call the file."""
 
     file: str
@@ -81,21 +87,20 @@ class Source:
     def error(self, line: int, column: int, message: str) -> SpecError:
         """The error at a place (both count from 1), with the line of text and a caret below it.
 
-        >>> print(Source("mine.cat", "acyclic wx as s").error(1, 9, "no relation 'wx'"))
+        >>> print(SpecText("mine.cat", "acyclic wx as s").error(1, 9, "no relation 'wx'"))
         mine.cat:1:9: no relation 'wx'
           acyclic wx as s
                   ^
         """
         shown, at = clip(self.text.split("\n")[line - 1].rstrip("\r"), column)
-        indent = "".join("\t" if c == "\t" else " " for c in shown[: at - 1])
-        return SpecError(f"{self.file}:{line}:{column}: {message}\n  {shown}\n  {indent}^")
+        return SpecError(f"{self.file}:{line}:{column}: {message}\n  {shown}\n  {' ' * (at - 1)}^")
 
     def first_comment(self) -> str:
         """The text of the first comment, on one line: where a spec says what it transcribes.
 
         Raises SpecError for a comment that is never closed or that holds another one.
 
-        >>> Source("mine.cat", '"Mine"  (* after  Adya *)').first_comment()
+        >>> SpecText("mine.cat", '"Mine"  (* after  Adya *)').first_comment()
         'after Adya'
         """
         found: list[str] = []
@@ -149,6 +154,8 @@ class Source:
         from lark.exceptions import UnexpectedToken
 
         assert isinstance(error, UnexpectedToken)
+        if error.token in HERD_SIGNS:
+            return self._refused(error.line, error.column, error.token, HERD_SIGNS)
         wanted = set(error.accepts or error.expected)
         phrase = " or ".join(text for names, text in EXPECTED if names <= wanted)
         if not phrase:
@@ -162,6 +169,10 @@ class Source:
             message = f"{feature} are herd's cat but not in this fragment"
         else:
             message = f"'{error.token}' stands where {phrase} was expected"
+            if phrase.endswith("a statement") and (
+                close := get_close_matches(error.token, WORDS, 1)
+            ):
+                message += f"; did you mean '{close[0]}'?"
         return self.error(error.token.line or 1, error.token.column or 1, message)
 
 

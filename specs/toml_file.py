@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -11,16 +13,17 @@ from isolitmus.model.errors import LitmusError, brief, excerpt, near
 from isolitmus.model.expression import RANGES
 from isolitmus.model.schema import TYPES
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.limits import DEEPEST, ENTRIES, TEXT, deeper, inner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Type
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["NAME", "FileReader", "Table", "read_toml"]
+__all__ = ["NAME", "Node", "Source", "TomlTable", "read_toml", "shown"]
 
-Table = dict[str, Any]
+TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")
 KEY = re.compile(
@@ -29,6 +32,7 @@ KEY = re.compile(
 PLACE = re.compile(r"line (\d+), column (\d+)")
 LEAST, MOST = RANGES["BIGINT"]
 TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
+TOO_DEEP = f"its values are nested more than {DEEPEST} deep"
 VALUES: Mapping[Type, tuple[type, ...]] = {
     "INT": (int,),
     "BIGINT": (int,),
@@ -38,7 +42,7 @@ VALUES: Mapping[Type, tuple[type, ...]] = {
 }
 
 
-def read_toml(text: str, label: str) -> Table:
+def read_toml(text: str, label: str) -> TomlTable:
     """The TOML document; a syntax error is a LitmusError with its place."""
     try:
         document = tomllib.loads(text)
@@ -54,7 +58,9 @@ def read_toml(text: str, label: str) -> Table:
     except ValueError:
         raise LitmusError(f"{label}: {TOO_LARGE}") from None
     except RecursionError:
-        raise LitmusError(f"{label}: its values are nested too deeply") from None
+        raise LitmusError(f"{label}: {TOO_DEEP}") from None
+    if deeper(document, inner):
+        raise LitmusError(f"{label}: {TOO_DEEP}")
     todo: list[object] = [document]
     while todo:
         match todo.pop():
@@ -67,12 +73,12 @@ def read_toml(text: str, label: str) -> Table:
     return document
 
 
-class FileReader:
-    """Reads parts of a document; ``label`` is the file's name in messages, ``text`` what it holds."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is read: its name in messages, and what it holds."""
 
-    def __init__(self, label: str, text: str) -> None:
-        self.label = label
-        self.text = text
+    label: str
+    text: str = ""
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
         """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
@@ -94,75 +100,173 @@ class FileReader:
                 return f"{self.label}:{number}"
         return self.place(where)
 
-    def shown(self, value: object) -> str:
-        """A value as a message shows it."""
-        return brief(repr(value), 80)
+    def node(self) -> Node:
+        """The whole document; LitmusError for what is no TOML."""
+        return Node(read_toml(self.text, self.label), "", self)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    r"""A value in a file: where it stands there (its ``path``, such as ``table.columns``) and which file it is.
+
+    >>> table = Source("f.toml", "[table]\ncolumns = 'id INT'").node().inner("table")
+    >>> table.get("columns", str), str(table)
+    ('id INT', 'table')
+    >>> table.get("init", list)
+    Traceback (most recent call last):
+    isolitmus.model.errors.LitmusError: f.toml:1: [table] needs 'init' (a list)
+    """
+
+    value: Any
+    path: str
+    source: Source
+
+    def __str__(self) -> str:
+        return self.path
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.value
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return self.source.place(self.path)
+
+    def refuse(self, problem: str, where: str = "") -> NoReturn:
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        self.source.refuse(problem, where)
 
     # Shapes
 
-    def keys(self, table: Table, where: str, known: Iterable[str]) -> None:
-        for key in table:
-            if key not in known:
-                place = f"[{where}]" if where else "the file"
-                inner = f"{where}.{key}" if where else key
-                self.refuse(f"{place} has no key '{key}'{near(key, known)}", inner)
+    def under(self, key: str) -> str:
+        """The path of a key of this table."""
+        return f"{self.path}.{key}" if self.path else key
 
-    def get(self, table: Table, where: str, key: str, kind: type, default: Any = None) -> Any:
-        value = table.get(key, default)
+    def at(self, key: str, value: Any = None) -> Node:
+        """What a key has, whatever it is; or a value that stands for it."""
+        return Node(self.value.get(key) if value is None else value, self.under(key), self.source)
+
+    def inner(self, key: str, default: TomlTable | None = None, *, most: int = ENTRIES) -> Node:
+        """The table that a key has."""
+        return self.at(key, self.get(key, dict, default, most=most))
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The keys of this table, each with what it has."""
+        return ((key, self.at(key, value)) for key, value in self.value.items())
+
+    def nodes(self) -> Iterator[Node]:
+        """What the keys of this table have."""
+        return (node for _, node in self.items())
+
+    def table(self) -> TomlTable:
+        """The value, which has to be a table."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"{self} is {shown(self.value)}; a table is wanted")
+        return self.value
+
+    def keys(self, known: Iterable[str]) -> None:
+        """Refuse a key that is none of these."""
+        for key in self.value:
+            if key not in known:
+                self.refuse(f"{self._named} has no key '{key}'{near(key, known)}", self.under(key))
+
+    def get(self, key: str, kind: type, default: Any = None, *, most: int = ENTRIES) -> Any:
+        """The value of a key, of a kind; a default if it is left out, where there is one."""
+        value = self.value.get(key, default)
         if value is None and default is None:
-            place = f"[{where}]" if where else "the file"
-            self.refuse(f"{place} needs '{key}' ({_words(kind)})")
+            self.refuse(f"{self._named} needs '{key}' ({_words(kind)})")
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            place = f"{where}.{key}" if where else key
-            self.refuse(f"{place} is {self.shown(value)}; {_words(kind)} is wanted")
+            self.refuse(f"{self.under(key)} is {shown(value)}; {_words(kind)} is wanted")
+        if isinstance(value, list | dict):
+            self.bounded(len(value), key, most)
         return value
 
-    def named(
-        self, table: Table, where: str, key: str, what: str, known: Iterable[str]
-    ) -> tuple[str, ...]:
+    def bounded(self, size: int, key: str, most: int, of: str = "entries") -> None:
+        """Refuse what has more of something than is read."""
+        if size > most:
+            self.refuse(f"{self.under(key)} has {size:,} {of}; at most {most:,} are read")
+
+    def named(self, key: str, what: str, known: Iterable[str]) -> tuple[str, ...]:
         """Names of specs in the catalogue, or paths of theirs."""
-        names = self.strings(table, where, key)
+        names = self.strings(key)
         for name in names:
             if name not in known and not name.endswith(".cat"):
-                self.refuse(f"{where}.{key} names no {what}: '{name}'{near(name, known)}")
+                self.refuse(f"{self.under(key)} names no {what}: '{name}'{near(name, known)}")
         return names
 
-    def strings(self, table: Table, where: str, key: str) -> tuple[str, ...]:
-        values = self.get(table, where, key, list, [])
+    def strings(self, key: str) -> tuple[str, ...]:
+        """The texts in the list that a key has; none if it is left out."""
+        values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
-                place = f"{where}.{key}" if where else key
-                self.refuse(f"{place} holds {self.shown(value)}; texts are wanted")
+                self.refuse(f"{self.under(key)} holds {shown(value)}; texts are wanted")
         return tuple(values)
+
+    def entries(self, key: str, known: Iterable[str]) -> Iterator[Node]:
+        """The tables in a list at the root of a document."""
+        for k, entry in enumerate(self.get(key, list, [], most=TEXT), 1):
+            node = Node(entry, f"{key}[{k}]", self.source)
+            if not isinstance(entry, dict):
+                self.refuse(f"{node} is {shown(entry)}; a table is wanted", key)
+            node.keys(known)
+            yield node
+
+    @property
+    def _named(self) -> str:
+        return f"[{self.path}]" if self.path else "the file"
 
     # Rows
 
-    def rows(self, rows: object, where: str, types: Sequence[Type]) -> Rows:
+    def rows(self, types: Sequence[Type]) -> Rows:
+        """The rows in a list of lists."""
+        return self.bag([types])
+
+    def bag(self, kinds: Sequence[Sequence[Type]]) -> Rows:
+        """The rows in a list of lists, each of one of some kinds."""
+        rows = self.sequence(kinds)
+        return sort_rows(rows) if len(set(map(len, rows))) < 2 and len(kinds) == 1 else rows
+
+    def sequence(self, kinds: Sequence[Sequence[Type]]) -> Rows:
+        """The same in the order in which they are written."""
+        rows = self.value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-            self.refuse(f"{where} is no list of rows; write [[1, 0], [2, 1]]")
-        return sort_rows(self.row(row, where, types) for row in rows)
+            self.refuse(f"{self} is no list of rows; write [[1, 0], [2, 1]]")
+        return tuple(self._row(row, _fitting(row, kinds)) for row in rows)
 
-    def row(self, row: list[Any], where: str, types: Sequence[Type]) -> Row:
+    def _row(self, row: list[Any], types: Sequence[Type]) -> Row:
         if len(row) != len(types):
-            self.refuse(f"{where}: row {self.shown(row)} has not {len(types)} values")
-        return tuple(
-            self.value(value, where, type_) for value, type_ in zip(row, types, strict=True)
-        )
+            self.refuse(f"{self}: row {shown(row)} has not {len(types)} values")
+        return tuple(self._value(value, type_) for value, type_ in zip(row, types, strict=True))
 
-    def value(self, value: object, where: str, wanted: Type) -> Value:
+    def _value(self, value: object, wanted: Type) -> Value:
         if value == {"null": True}:
             return None
         type_ = next((t for t in TYPES if type(value) in VALUES[t]), None)
         if type_ is None:
             self.refuse(
-                f"{where}: {self.shown(value)} is no value; write a number, a text, a boolean,"
+                f"{self}: {shown(value)} is no value; write a number, a text, a boolean,"
                 " a date or { null = true }"
             )
         if VALUES[type_] != VALUES[wanted]:
-            self.refuse(f"{where}: {self.shown(value)} is no {wanted}")
+            self.refuse(f"{self}: {shown(value)} is no {wanted}")
         if type(value) is int and not RANGES[wanted][0] <= value <= RANGES[wanted][1]:
-            self.refuse(f"{where}: {value} does not fit into {wanted}")
+            self.refuse(f"{self}: {value} does not fit into {wanted}")
         return cast("Value", value)
+
+
+def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
+    """The kind that a row is of: the first that has as many values, of these types if there are several."""
+    fits = [types for types in kinds if len(types) == len(row)] or list(kinds)
+    for types in fits:
+        pairs = zip(row, types, strict=False)
+        if all(value == {"null": True} or type(value) in VALUES[type_] for value, type_ in pairs):
+            return types
+    return fits[0]
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it."""
+    return brief(repr(value), 80)
 
 
 def _line(text: str, key: str) -> int:
@@ -170,15 +274,21 @@ def _line(text: str, key: str) -> int:
 
     >>> _line("[table]\ninit = []\ncolumns = 'id'", "table.columns")
     3
+    >>> _line("[[D1.evidence]]\nrun = 'a'\n[[D1.evidence]]\nrun = 'b'", "D1.evidence[2].run")
+    4
     """
     header, best, found = "", "", 0
+    entries: Counter[str] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
         match = KEY.match(line)
         if match is None:
             continue
         name = ".".join(part.strip(" \t\"'") for part in PART.findall(match["header"] or match[0]))
         if match["header"]:
-            header = name
+            entries[name] += line.lstrip().startswith("[[")
+            header = f"{name}[{entries[name]}]" if entries[name] else name
+            if key != name:
+                name = header
         elif header:
             name = f"{header}.{name}"
         if len(name) > len(best) and f"{key}.".startswith(f"{name}."):

@@ -12,6 +12,7 @@ except where there is a ``…``.
 
 import difflib
 import doctest
+import json
 import os
 import re
 import shlex
@@ -24,11 +25,13 @@ from typing import get_args
 import pytest
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.cli.main import main
+from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.cli.main import VERBS, main
 from isolitmus.model.history import History
+from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp
 from isolitmus.specs import litmus, spec
-from isolitmus.specs.catalogue import levels
+from isolitmus.specs.catalogue import levels, litmus_names
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -186,11 +189,47 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors, target
 
 
-def test_the_readme_shows_the_commands():
-    shown = [
-        b.text.split()[2] for b in BLOCKS if b.page.name == "README.md" and b.kind == "console"
+def test_every_command_is_shown():
+    """But those that need a table of one's own, fetch something, or ask for hours of random tests."""
+    shown = {command.split()[1] for b in BLOCKS if b.kind == "console" for command in commands(b)}
+    assert set(VERBS) - {"audit", "explore", "install"} <= shown
+
+
+def test_the_readme_is_read_in_a_sitting():
+    assert len(PAGES[0].read_bytes()) <= 8000
+    assert [b.text for b in BLOCKS if b.page == PAGES[0] and "spark" in b.marks] == []
+
+
+ITALIC = re.compile(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])")
+BOLD = re.compile(r"\*\*([^*]+)\*\*")
+
+
+def test_words_that_the_readme_introduces_are_in_the_glossary():
+    glossary = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    known = {word for entry in BOLD.findall(glossary) for word in entry.lower().split(", ")}
+    introduced = {
+        word.lower() for word in ITALIC.findall(FENCE.sub("", PAGES[0].read_text("utf-8")))
+    }
+    assert introduced
+    assert introduced <= known
+
+
+def test_words_of_the_glossary_are_used():
+    """In another page, or in what ships: a glossary explains words that one meets."""
+    glossary = ROOT / "docs" / "glossary.md"
+    files = [
+        *PAGES,
+        *ROOT.glob("model/*.py"),
+        *ROOT.glob("checker/**/*.py"),
+        *ROOT.glob("conformance/*.py"),
+        *ROOT.glob("specs/**/*.cat"),
     ]
-    assert {"demo", "separate", "check", "run"} <= set(shown)
+    texts = " ".join(" ".join(f.read_text("utf-8").lower().split()) for f in files if f != glossary)
+    words = [
+        w for entry in BOLD.findall(glossary.read_text("utf-8")) for w in entry.lower().split(", ")
+    ]
+    assert len(words) == len(set(words))
+    assert [word for word in words if not re.search(rf"\b{re.escape(word)}", texts)] == []
 
 
 def test_the_page_on_specs_shows_all_of_the_language(tmp_path, monkeypatch):
@@ -205,7 +244,9 @@ def test_the_page_on_specs_shows_all_of_the_language(tmp_path, monkeypatch):
             continue
         read = spec(block.file)
         tests |= {axiom.test for axiom in read.axioms}
-        statements |= set(re.findall(r"^(let|include|with|show)\b", block.text, re.MULTILINE))
+        statements |= set(
+            re.findall(r"^(let|include|with|show|silent)\b", block.text, re.MULTILINE)
+        )
         todo = [*(axiom.expr for axiom in read.axioms), *read.definitions.values()]
         todo += [label.expr for label in read.labels]
         while todo:
@@ -216,18 +257,19 @@ def test_the_page_on_specs_shows_all_of_the_language(tmp_path, monkeypatch):
             ]
     assert operators - {None} == {*get_args(BinaryOp), *get_args(UnaryOp), "[]"}
     assert tests == {"acyclic", "irreflexive", "empty"}
-    assert statements == {"let", "include", "with", "show"}
+    assert statements == {"let", "include", "with", "show", "silent"}
 
 
 ANOMALY = re.compile(r"^\| ([\w -]+) \| `([^`]+)` \| `([\w-]+)` \| `([\w-]+)` \|$", re.MULTILINE)
-ANOMALIES = ANOMALY.findall(PAGES[0].read_text("utf-8"))
+LEVELS = (ROOT / "docs" / "comparing-levels.md").read_text("utf-8")
+ANOMALIES = ANOMALY.findall(LEVELS)
 
 
 @pytest.mark.parametrize(
     ("history", "admits", "forbids"),
     [pytest.param(*rest, id=f"{name}: {rest[1]}") for name, *rest in ANOMALIES],
 )
-def test_an_anomaly_of_the_readme_separates_its_levels(history, admits, forbids):
+def test_an_anomaly_of_the_page_separates_its_levels(history, admits, forbids):
     parsed = History.parse(history)
     assert str(check_history(parsed, spec(admits))) == "allowed"
     assert str(check_history(parsed, spec(forbids))) == "forbidden"
@@ -237,17 +279,32 @@ PROVED = re.compile(r"^\| `([\w-]+)` \| `([\w-]+)` \| (?:`([^`]+)` )?\|$", re.MU
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("a", "b", "options"), PROVED.findall(PAGES[0].read_text("utf-8")))
+@pytest.mark.parametrize(("a", "b", "options"), PROVED.findall(LEVELS))
 def test_what_the_readme_says_is_proved_is(a, b, options, capsys, monkeypatch):
+    """Every litmus test either satisfies it, or is listed as outside of it, with the reason."""
     words = ["isolitmus", "separate", a, b, "--unbounded", *options.split()]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as done:
-        main()
-    assert done.value.code == 0
-    assert f"Proved: {a} admits nothing that {b} forbids, with " in capsys.readouterr().out
+    said = {}
+    for more in ([], ["--json"]):
+        monkeypatch.setattr(sys, "argv", [*words, *more])
+        with pytest.raises(SystemExit) as done:
+            main()
+        assert done.value.code == 0
+        said[bool(more)] = capsys.readouterr().out
+    assert "Proved in universe 'table', for any statements on one Delta table, " in said[False]
+    assert f": {a} admits nothing that {b} forbids, with " in said[False]
+    outside = {test["litmus"]: test for test in json.loads(said[True])["outside"]}
+    failing = set()
+    for name in litmus_names():
+        if isinstance(test := litmus(name), Litmus) and not test.raw:
+            run = execute(test, spec(a))
+            verdicts = [str(judge_execution(run, spec(level))) for level in (a, b)]
+            failing |= {name} if verdicts == ["allowed", "forbidden"] else set()
+    assert failing == {name for name, test in outside.items() if test["fails"]}
+    assert all(test["why"] for test in outside.values())
+    assert all(re.search(rf"^  .*\b{name}\b.*: ", said[False], re.MULTILINE) for name in failing)
 
 
-def test_the_readme_names_an_anomaly_for_every_level_but_the_strongest():
+def test_the_page_names_an_anomaly_for_every_level_but_the_strongest():
     named = {level for _, _, *pair in ANOMALIES for level in pair}
     assert set(levels()) - {"log-serializable"} <= named
 
@@ -269,3 +326,17 @@ def test_the_known_holes_are_litmus_tests_at_both_levels():
             unexplained = () in (strict.serial, weak.serial)
             inverted = strict.outcome != weak.outcome
             assert unexplained or inverted or name == "hole-unpartitioned-one-file", name
+
+
+def test_one_of_a_thing_is_never_several():
+    """Neither on a page nor in a golden file: "1 findings"."""
+    several = re.compile(r"(?<![\w.,:/-])(?<!of )1 (?!s\b)[a-z]+[^su\W]s\b(?! (?:are|ago)\b)")
+    golden = [
+        f for f in (ROOT / "tests" / "golden").rglob("*") if f.is_file() and f.suffix != ".json"
+    ]
+    found = {
+        f"{file.relative_to(ROOT)}: {match[0]}"
+        for file in [*PAGES, *golden]
+        for match in several.finditer(file.read_text("utf-8"))
+    }
+    assert found == set()

@@ -1,17 +1,23 @@
 """The house is in order: documentation runs, the wheel is whole, nothing depends on one machine."""
 
+import ast
 import doctest
 import importlib
 import os
 import pkgutil
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from contextlib import suppress
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -43,7 +49,7 @@ SLOW = {f"isolitmus.checker.{name}" for name in ("portrait", "proving.proof", "s
 
 @pytest.fixture(scope="session")
 def files() -> list[str]:
-    """What git tracks or would track, as paths from the root; links and what is deleted left out."""
+    """What git tracks or would track, as paths from the root; what is deleted is left out."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -54,7 +60,7 @@ def files() -> list[str]:
     if listed.returncode:
         pytest.skip(f"not a checkout that git reads: {listed.stderr.strip()}")
     names = sorted(set(listed.stdout.split("\0")) - {""})
-    return [name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+    return [name for name in names if (ROOT / name).is_file()]
 
 
 @pytest.mark.parametrize(
@@ -77,31 +83,121 @@ def test_every_package_is_known_to_every_tool(files):
     top_level = {name.split("/")[0] for name in files if name.count("/") == 1}
     assert {f for f in top_level if (ROOT / f / "__init__.py").exists()} == set(FOLDERS)
     rooms = {name.removesuffix("/__init__.py") for name in files if name.endswith("/__init__.py")}
-    assert {f"isolitmus.{room.replace('/', '.')}" for room in rooms} == set(EVERY)
+    assert {"isolitmus", *(f"isolitmus.{room.replace('/', '.')}" for room in rooms)} == set(EVERY)
     assert set(tool["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]) == set(FOLDERS)
     assert tool["importlinter"]["root_packages"] == PACKAGES
-    (layers,) = [c["layers"] for c in tool["importlinter"]["contracts"] if c["type"] == "layers"]
+    assert tool["mypy"]["packages"] == PACKAGES
+    layers, rooms_of_checker = (
+        c["layers"] for c in tool["importlinter"]["contracts"] if c["type"] == "layers"
+    )
+    known = [name for row in rooms_of_checker for name in re.split(r" [|:] ", row)]
+    assert sorted(known) == [name for name in EVERY if name.startswith("isolitmus.checker.")]
     assert sorted(layers) == sorted(PACKAGES)
     for folder in FOLDERS:
         assert (ROOT / folder / "py.typed").exists()
 
 
-def test_links_for_tools_point_to_each_package():
-    links = {link.name: link.readlink() for link in (ROOT / ".ns" / "isolitmus").iterdir()}
-    assert links == {folder: Path("../..") / folder for folder in FOLDERS}
+@pytest.mark.parametrize("package", EVERY)
+def test_what_a_package_offers_is_never_a_module(package):
+    """A submodule takes the place of a name that is spelled like it as soon as it is imported."""
+    home = importlib.import_module(package)
+    offered = getattr(home, "__all__", [])
+    assert set(offered).isdisjoint(info.name for info in pkgutil.iter_modules(home.__path__))
+    assert [name for name in offered if isinstance(getattr(home, name), ModuleType)] == []
+
+
+def test_nothing_that_is_committed_is_a_link(files):
+    """Windows makes a text file of one."""
+    assert [name for name in files if (ROOT / name).is_symlink()] == []
+
+
+@pytest.mark.skipif(not (ROOT / ".venv").exists(), reason="installed otherwise than by make env")
+def test_tools_that_read_see_the_checkout_under_the_name_of_the_package():
+    assert (ROOT / ".venv" / "types" / "isolitmus").resolve() == ROOT
+
+
+def test_it_runs_as_a_module_and_says_its_version(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["isolitmus", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("isolitmus", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"isolitmus {PYPROJECT['project']['version']}\n"
+
+
+BESIDE = {
+    "deltalake": "imported by a program that runs in an environment of its own",
+    "pytest-timeout": "the tests have a limit",
+    "pytest-xdist": "the tests run in two processes",
+    "setuptools": "the tests build what ships",
+}
+"""What is imported and not declared, or declared and not imported, and why."""
+
+
+@pytest.mark.slow
+def test_declared_is_imported_and_imported_is_declared(files):
+    """Else an installation ends in a traceback, or carries what nobody needs."""
+    project = PYPROJECT["project"]
+    extras = {
+        name: distributions(wants) for name, wants in project["optional-dependencies"].items()
+    }
+    declared = distributions(project["dependencies"]).union(*extras.values())
+    product = imported(filter(shipped, files))
+    assert set(product) ^ declared == set(BESIDE)
+    outside = {
+        name: {
+            folder for folder in product.get(name, ()) if folder not in ("conformance", "pipeline")
+        }
+        for wants in extras.values()
+        for name in wants
+    }
+    asked = {"pandas": {"model"}}  # to_pandas() says in a sentence that it is not there
+    assert {name: where for name, where in outside.items() if where} == asked
+    tests = imported(name for name in files if name.split("/")[0] in ("tests", "bench"))
+    own = {"formats"}  # a folder of the tests
+    assert set(tests) - own <= declared
+
+
+def distributions(wants) -> set[str]:
+    """The distributions of a list of requirements, by their normal names."""
+    return {normal(re.match(r"[\w.-]+", want)[0]) for want in wants}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported(names) -> dict[str, set[str]]:
+    """The distributions that these files import, wherever in them, each with the folders that do."""
+    homes = metadata.packages_distributions()
+    found = {}
+    for name in names:
+        if name.endswith(".py"):
+            for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
+                match node:
+                    case ast.Import():
+                        tops = [alias.name for alias in node.names]
+                    case ast.ImportFrom(module=str(module), level=0):
+                        tops = [module]
+                    case _:
+                        continue
+                for top in {top.partition(".")[0] for top in tops}:
+                    if top not in sys.stdlib_module_names and top != "isolitmus":
+                        for home in homes.get(top, [top]):
+                            found.setdefault(normal(home), set()).add(name.split("/")[0])
+    return found
 
 
 def test_constraints_are_names_and_versions():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.!+]+", line)] == []
-    names = [re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines]
+    names = [normal(line.partition("==")[0]) for line in lines]
     assert len(set(names)) == len(names)
     wanted = [
         *PYPROJECT["project"]["dependencies"],
-        *PYPROJECT["project"]["optional-dependencies"]["spark"],
+        *chain.from_iterable(PYPROJECT["project"]["optional-dependencies"].values()),
         *PYPROJECT["dependency-groups"]["dev"],
     ]
-    assert {re.match(r"[\w.-]+", w)[0] for w in wanted} <= set(names), "not pinned"
+    assert distributions(wanted) <= set(names), "not pinned"
 
 
 def test_nothing_depends_on_one_machine(files):
@@ -114,23 +210,135 @@ def test_nothing_depends_on_one_machine(files):
     assert found == []
 
 
-@pytest.mark.slow
-def test_wheel_holds_every_file_of_every_package(files, tmp_path):
-    """By way of the sdist, as installers do; the build backend is the pinned one, no network."""
-    tree = tmp_path / "tree"
+def shipped(name: str) -> bool:
+    """Whether a file of the checkout is one of the package."""
+    return name.partition("/")[0] in FOLDERS or name == "__main__.py"
+
+
+@pytest.fixture(scope="module")
+def built(files, tmp_path_factory) -> Path:
+    """A folder with the sdist of this checkout, that unpacked, and the wheel that is built of it."""
+    folder = tmp_path_factory.mktemp("built")
     for name in files:
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, tree / name)
-    build(tree, f"build_sdist({str(tmp_path)!r})")
-    (sdist,) = tmp_path.glob("*.tar.gz")
+        (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / "tree" / name)
+    build(folder / "tree", f"build_sdist({str(folder)!r})")
+    (sdist,) = folder.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
-    build(unpacked, f"build_wheel({str(tmp_path)!r})")
-    (wheel,) = tmp_path.glob("*.whl")
+        archive.extractall(folder, filter="data")
+    (folder / sdist.name.removesuffix(".tar.gz")).rename(folder / "sdist")
+    build(folder / "sdist", f"build_wheel({str(folder)!r})")
+    return folder
+
+
+@pytest.mark.slow
+def test_sdist_holds_every_file(files, built):
+    """With it one can do what one can with a checkout: run the tests, read the pages, build."""
+    made = {"PKG-INFO", "setup.cfg"}
+    found = {
+        str(f.relative_to(built / "sdist"))
+        for f in (built / "sdist").rglob("*")
+        if f.is_file() and "isolitmus.egg-info" not in f.parts and "build" not in f.parts
+    }
+    assert found - made == {*files}
+
+
+@pytest.mark.slow
+def test_wheel_holds_every_file_of_every_package(files, built):
+    """By way of the sdist, as installers do; the build backend is the pinned one, no network."""
+    (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert shipped == {f"isolitmus/{name}" for name in files if name.split("/")[0] in FOLDERS}
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert inside == {f"isolitmus/{name}" for name in files if shipped(name)}
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """What `pip install` of the wheel alone would run: it, and what it says that it needs; nothing else is seen.
+
+    Calls `isolitmus` with these words in an empty folder.
+    """
+    site = tmp_path_factory.mktemp("site")
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    todo = list(distributions(PYPROJECT["project"]["dependencies"]))
+    seen = set()
+    while todo:
+        if (name := todo.pop()) in seen:
+            continue
+        seen.add(name)
+        with suppress(metadata.PackageNotFoundError):  # of another system, or of another Python
+            needed = metadata.distribution(name)
+            todo += distributions(want for want in needed.requires or () if "extra ==" not in want)
+            for top in {file.parts[0] for file in needed.files} - {"..", "__pycache__"}:
+                if not (site / top).exists():
+                    (site / top).symlink_to(needed.locate_file(top))
+    empty = tmp_path_factory.mktemp("empty")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    clean |= {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(empty / "cache")}
+
+    def call(*words):
+        return subprocess.run(
+            [sys.executable, "-S", "-m", "isolitmus", *words],
+            cwd=empty,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+ALONE = {
+    "--version": 0,
+    "show": 0,
+    "show reorder": 0,
+    "run reorder": 0,
+    "check reorder --level serializable": 0,
+    "separate delta-write-serializable log-serializable": 1,
+    "sweep two-partitions --transactions 2": 1,
+    "matrix --layout unpartitioned --sample 3": 0,
+}
+"""The status of what needs no engine; the demo is below, and predicts all the same."""
+WITHOUT = {
+    "run reorder --engine delta": "isolitmus[spark]",
+    "run reorder --engine deltalake": "isolitmus install",
+    "explore tables --count 1": "isolitmus[spark]",
+    "sweep two-partitions --transactions 2 --spark": "isolitmus[spark]",
+    "audit . --spark": "isolitmus[spark]",
+    "demo": "isolitmus[spark]",
+}
+"""What is said of how to get an engine, by what wants one."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "status"), ALONE.items())
+def test_the_wheel_alone_does_what_needs_no_engine(installed, words, status):
+    done = installed(*words.split())
+    assert (done.returncode, done.stderr) == (status, "")
+    assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "remedy"), WITHOUT.items())
+def test_the_wheel_alone_says_in_one_sentence_how_to_get_an_engine(installed, words, remedy):
+    done = installed(*words.split())
+    assert done.returncode == 4
+    (sentence,) = [line for line in (done.stdout + done.stderr).splitlines() if remedy in line]
+    assert (words == "demo") == (done.stderr == "")  # whose answer is the report
+    assert done.stderr in ("", f"{sentence}\n")
+
+
+@pytest.mark.slow
+def test_a_package_index_shows_no_link_that_leads_nowhere(built):
+    """It has the README, and no file beside it."""
+    text = (built / "sdist" / "PKG-INFO").read_text(encoding="utf-8").partition("\n\n")[2]
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert prose.startswith("# isolitmus\n")
+    targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)", prose)
+    assert [t for t in map("".join, targets) if not t.startswith("https://")] == []
 
 
 def build(folder: Path, call: str) -> None:

@@ -3,20 +3,32 @@
 After a change of the catalogue or the vocabulary: ISOLITMUS_UPDATE=1 pytest tests/test_lists.py.
 """
 
+import ast
 import difflib
 import os
 import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.running import frames
+from isolitmus.checker.delta import frames
+from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.searching import abstract
-from isolitmus.conformance.engines import ENGINES
+from isolitmus.conformance.observations import observation_named, observations
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.number import many
+from isolitmus.model.schema import Column, Identity, Schema
+from isolitmus.model.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
-from isolitmus.specs import litmus, spec
-from isolitmus.specs.catalogue import levels, litmus_tests, protocols, scopes
+from isolitmus.specs import limits, litmus, spec
+from isolitmus.specs.apart import APART, OUTSIDE
+from isolitmus.specs.catalogue import levels, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.engines import engines
+from isolitmus.specs.properties import MADE, SET
+from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql_queries import UNMODELLED
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,42 +53,312 @@ def specs():
     )
 
 
-def names(meanings):
+def names(terms):
     """Name, meaning, and the universes whose frames have it."""
-    given = {"abstract": abstract.NAMES, "table": {*frames.RELATIONS, *frames.SETS}}
-    rows = []
-    for name, meaning in meanings.items():
-        where = [universe for universe, known in given.items() if name in known]
-        rows.append([f"`{name}`", meaning, ", ".join(where) or "none yet"])
+    rows = [[f"`{name}`", term.meaning, where(name)] for name, term in terms.items()]
     return table(["name", "meaning", "in universe"], rows)
 
 
+def where(name):
+    """The universes whose frames have a name."""
+    given = {"abstract": abstract.NAMES, "table": {*frames.RELATIONS, *frames.SETS}}
+    return ", ".join(universe for universe, known in given.items() if name in known) or "none yet"
+
+
 def counts():
-    tests = [litmus(name) for name in litmus_tests()]
+    tests = [litmus(name) for name in litmus_names()]
     on_tables = sum(isinstance(test, Litmus) for test in tests)
     return (
         f"\nThe catalogue holds {len(levels())} levels, {len(protocols())} protocols, {len(tests)}"
         f" litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract histories),"
-        f" {len(scopes())} scope{'s' * (len(scopes()) != 1)} and {len(ENGINES)} engines.\n\n"
+        f" {many(len(scopes()), 'scope')}, {many(len(matrices()), 'matrix', 'matrices')} and"
+        f" {many(len(engines()), 'engine')}.\n\n"
     )
 
 
 def binders():
     return table(
-        ["source of orders", "statement", "meaning of what it binds"],
+        ["source of orders", "statement", "meaning of what it binds", "in universe"],
         [
-            [f"`{source}`", f"`with {name} from {source}`", RELATIONS[name]]
+            [f"`{source}`", f"`with {name} from {source}`", RELATIONS[name].meaning, where(name)]
             for source, name in BINDERS.items()
         ],
     )
 
 
+def properties():
+    """Delta's own properties that may be given to a table, and set on one that is there."""
+    return table(
+        ["property", "when the table is made", "when it is set"],
+        [[f"`{key}`", MADE[key].words, SET[key].words] for key in sorted(MADE, key=str.lower)],
+    )
+
+
+def observed():
+    """Each observation, what it asks, and what it is expected to show."""
+    every = [observation_named(name) for name in observations()]
+    return table(
+        ["observation", "what happens", "what is seen"],
+        [[f"`{one.name}`", one.title, "; ".join(map(fact, one.expected.items()))] for one in every],
+    )
+
+
+def fact(item):
+    key, value = item
+    shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return f"{key}: {shown}"
+
+
+def measures():
+    """Each measure of specs/limits.py with what stands below it there."""
+    body = ast.parse(Path(limits.__file__).read_text("utf-8")).body
+    rows = [
+        [f"{getattr(limits, node.targets[0].id):,}", below.value.value.rstrip(".")]
+        for node, below in pairwise(body)
+        if isinstance(node, ast.Assign) and node.targets[0].id in {*limits.__all__}
+    ]
+    return table(["at most", "of what"], rows)
+
+
+STATEMENTS = {
+    "INSERT VALUES, INSERT … SELECT of other tables": (
+        "INSERT INTO t SELECT id, 1 FROM s",
+        {},
+        "one for each partition and UNION ALL branch",
+    ),
+    "append with `mergeSchema` (DataFrame) that adds a column": (
+        "INSERT INTO t SELECT id, 1 FROM s",
+        {"options": Options(grows=())},
+        "as INSERT, and the metadata",
+    ),
+    "INSERT that leaves identity columns out": (
+        "INSERT INTO t SELECT id, 1 FROM s",
+        {},
+        "as INSERT, and the metadata",
+    ),
+    "micro-batch of a streaming query, output mode append": (
+        "INSERT INTO t SELECT id, 1 FROM s",
+        {"options": Options(stream=True)},
+        "as INSERT, and the number of the batch",
+    ),
+    "the same, with the table in its plan": (
+        "INSERT INTO t SELECT * FROM t",
+        {"options": Options(stream=True)},
+        "the same",
+    ),
+    "the same, output mode complete": (
+        "INSERT OVERWRITE t SELECT id, 1 FROM s",
+        {"options": Options(stream=True)},
+        "all removed, the new ones added, and the number of the batch",
+    ),
+    "INSERT … SELECT of its own table": (
+        "INSERT INTO t SELECT * FROM t WHERE id IN (SELECT id FROM t)",
+        {},
+        "as INSERT",
+    ),
+    "INSERT OVERWRITE": (
+        "INSERT OVERWRITE t SELECT id, 1 FROM s",
+        {},
+        "all removed, the new ones added",
+    ),
+    "INSERT OVERWRITE … PARTITION (part = 1), REPLACE WHERE": (
+        "INSERT INTO t REPLACE WHERE part = 1 SELECT id, 1 FROM s",
+        {},
+        "as DELETE with the condition, and the new ones",
+    ),
+    "dynamic overwrite (DataFrame)": (
+        "INSERT OVERWRITE t SELECT id, 1 FROM s",
+        {"options": Options(dynamic=True)},
+        "those of these partitions removed, the new ones added",
+    ),
+    "overwrite with `replaceUsing` (DataFrame)": (
+        "INSERT OVERWRITE t SELECT id, 1 FROM s",
+        {"options": Options(using=(0,))},
+        "touched files as DELETE with that condition, and the new ones",
+    ),
+    "DELETE, UPDATE": (
+        "DELETE FROM t WHERE part = 1 AND id = 1",
+        {},
+        "touched files go, what is left of them is written again",
+    ),
+    "MERGE": (
+        "MERGE INTO t USING t AS s ON t.id = s.id AND t.part = 0 WHEN MATCHED THEN DELETE",
+        {},
+        "touched files as UPDATE, inserted rows with them",
+    ),
+    "MERGE … WHEN NOT MATCHED BY SOURCE": (
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        {},
+        "all, but with deletion vectors only what changes",
+    ),
+    "TRUNCATE": ("TRUNCATE TABLE t", {}, "all removed; an empty table is left alone"),
+    "[CREATE OR] REPLACE TABLE, also AS SELECT": (
+        "REPLACE TABLE t USING delta PARTITIONED BY (part) AS SELECT id, part FROM t",
+        {},
+        "all removed, the new ones added, another metadata",
+    ),
+    "CREATE TABLE, also AS SELECT, IF NOT EXISTS": (
+        "CREATE TABLE t (id INT, part INT) USING delta PARTITIONED BY (part)",
+        {},
+        "those of the query, metadata and protocol",
+    ),
+    "CREATE TABLE … SHALLOW CLONE, also OR REPLACE, IF NOT EXISTS": (
+        "CREATE TABLE t SHALLOW CLONE u",
+        {},
+        "the source's, metadata and protocol; no blind append all the same",
+    ),
+    "RESTORE": (
+        "RESTORE TABLE t TO VERSION AS OF {init[1]}",
+        {},
+        "those that differ, and the metadata; no blind append all the same",
+    ),
+    "CONVERT TO DELTA": (
+        "CONVERT TO DELTA p",
+        {},
+        "those of the Parquet table, metadata and protocol; no blind append all the same",
+    ),
+    "VACUUM": ("VACUUM t", {}, "none: two commits without anything, START and END"),
+    "OPTIMIZE, OPTIMIZE … ZORDER BY, REORG … APPLY (PURGE)": (
+        "OPTIMIZE t WHERE part = 1",
+        {},
+        "partitions with several files; all of them; files with deletion vectors",
+    ),
+}
+"""Of each kind of statement an example, what its client says of it besides, and the files that it writes."""
+
+DEFINITIONS = {
+    "ALTER TABLE … SET, UNSET TBLPROPERTIES, ADD, DROP, RENAME COLUMN, ALTER COLUMN … COMMENT,"
+    " ALTER COLUMN … DROP NOT NULL, DROP CONSTRAINT; COMMENT ON": (
+        "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')", {},
+        "the protocol, if a property needs a feature or asks for one (`delta.feature.NAME`)",
+    ),
+    "ALTER TABLE … SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none'), UNSET of it": (
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')", {}, "every file, again",
+    ),
+    "ALTER TABLE … ADD CONSTRAINT": (
+        "ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)", {}, "the protocol, the first time",
+    ),
+    "ALTER TABLE … ALTER COLUMN … SYNC IDENTITY": (
+        "ALTER TABLE i ALTER COLUMN id SYNC IDENTITY", {}, "nothing",
+    ),
+    "ALTER TABLE … DROP FEATURE": (
+        "ALTER TABLE t DROP FEATURE checkConstraints", {}, "the protocol",
+    ),
+    "ALTER TABLE … CLUSTER BY": (
+        "ALTER TABLE t CLUSTER BY (id)", {},
+        "the domain `delta.clustering`; metadata and protocol only if the table was not clustered",
+    ),
+}  # fmt: skip
+
+PART = (Column("id", "INT"), Column("part", "INT"))
+TABLES = {
+    "t": Schema("t", PART, ("part",)),
+    "u": Schema("u", PART, ("part",)),
+    "s": Schema("s", (Column("id", "INT"),)),
+    "p": Schema("p", (Column("id", "INT"),), parquet=((1,),), exists=False),
+    "i": Schema("i", (Column("id", "BIGINT", Identity(True, 1, 1)),)),
+}
+
+
+def recorded(access):
+    """The predicate on partitions that a read leaves in the transaction, and the files."""
+    told = {
+        "target": "what the condition says of partition columns alone",
+        "match": "what ON says of the target's partition columns alone",
+        "compact": "what WHERE says",
+        "query": "one for each scan of the table",
+        "subquery": "one for each scan of the table",
+    }
+    left = "those that pruning and skipping leave"
+    dynamic = access.role == "target" and access.tracked == "predicate"
+    rewrites = access.role == "compact" and access.tracked == "predicate"
+    every = (
+        access.where is None
+        and access.role in ("target", "using", "match", "compact")
+        and not rewrites
+    )
+    predicate = "TRUE" if every or access.whole else told[access.role]
+    files = ("all" if every else left) if access.tracked == "files" else "none"
+    if dynamic:
+        predicate = "that of the partitions written to"
+    if rewrites:
+        files = "those that are rewritten"
+    return predicate, files + ("; marked as reading the whole table" if access.whole else "")
+
+
+def read(examples, last):
+    """What a transaction records of each kind of statement as read, and what it writes."""
+    rows = []
+    for label, (sql, options, written) in examples.items():
+        statement = replace(read_statement(sql, TABLES), **options)
+        found = [a for a in accesses(statement, TABLES) if a.tracked != "nothing"]
+        parts = zip(*map(recorded, found), strict=True) if found else (("none",), ("none",))
+        predicate, files = (dict.fromkeys(part) for part in parts)
+        files = [f for f in files if "all" not in files or f.startswith("all")]
+        rows.append([label, ", and ".join(predicate), ", and ".join(files), written])
+    return table(["statement", "predicate on partitions", "files read", last], rows)
+
+
+def apart():
+    """What is modelled alone, but not together, and what is said of a transaction that has both."""
+    words = {"table": "t", "name": "a"} | dict.fromkeys(
+        ("file", "key", "operation", "sql", "verb"), "…"
+    )
+    rows = [
+        [f"{one}; {other}", why.format_map(words).lstrip(":. ")]
+        for (one, other), why in APART.items()
+    ]
+    return table(["together", "what is said of it"], rows)
+
+
+ENDS = ("refuse", "outside")
+NAMED = {"OUTSIDE": OUTSIDE, "UNMODELLED": UNMODELLED}
+
+
+def said(part):
+    """A sentence in the source; what is filled in is three dots, but for names of sentences."""
+    match part:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(map(said, parts))
+        case ast.FormattedValue(value=ast.Name(id=name)) if name in NAMED:
+            return NAMED[name]
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="near"))):
+            return ""
+        case ast.FormattedValue():
+            return "…"
+    return ""
+
+
+def refused():
+    """What the readers refuse by itself because it is not modelled."""
+    texts = {
+        said(node).removeprefix("…: ")
+        for path in (ROOT / "specs").glob("*.py")
+        if path.name != "apart.py"
+        for part in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in (part.args if isinstance(part, ast.Call) else [part])
+        if isinstance(node, ast.JoinedStr) or getattr(getattr(part, "func", 0), "attr", "") in ENDS
+    }
+    marks = ("not modelled", "is modelled", OUTSIDE)
+    lines = sorted((t for t in texts if any(mark in t for mark in marks)), key=str.lower)
+    return "\n" + "".join(f"- {line}\n" for line in lines) + "\n"
+
+
 LISTS = {
+    "apart": apart,
+    "refused": refused,
+    "statements": lambda: read(STATEMENTS, "files written"),
+    "definitions": lambda: read(DEFINITIONS, "written besides the metadata"),
+    "properties": properties,
     "specs": specs,
     "relations": lambda: names(RELATIONS),
     "sets": lambda: names(SETS),
     "binders": binders,
     "counts": counts,
+    "measures": measures,
+    "observations": observed,
 }
 
 
@@ -96,3 +378,14 @@ def test_lists_are_what_the_code_gives(page):
 def test_every_list_is_on_a_page():
     shown = [m[1] for page in PAGES for m in LIST.finditer(page.read_text("utf-8"))]
     assert set(shown) == set(LISTS)
+
+
+def test_every_feature_of_a_pair_is_found_by_somebody():
+    sources = [path for path in (ROOT / "specs").glob("*.py") if path.name != "apart.py"]
+    texts = {
+        node.value
+        for path in (*sources, ROOT / "checker" / "delta" / "effects.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {feature for pair in APART for feature in pair} <= texts

@@ -2,7 +2,7 @@
 
 In memory are the live files of the table, the newest commits (``windows.Recent``), entries that were
 removed (``files.REMEMBERED``), and of each kind of finding and certainty the first ``KEPT``; all of them
-are counted. Nothing is said of what no log shows (delta.md 5): reads that Delta does not track, a commit
+are counted. Nothing is said of what no log shows (docs/delta.md, 5): reads that Delta does not track, a commit
 that calls itself a blind append although a client read first, statements that were refused or had nothing
 to record.
 """
@@ -13,14 +13,15 @@ from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.claims import Silence, claims, level_change
-from isolitmus.checker.auditing.dependencies import Seen
+from isolitmus.checker.auditing.claims import Silence, false_claims, level_change
+from isolitmus.checker.auditing.dependencies import AuditedCommit
 from isolitmus.checker.auditing.files import Files
-from isolitmus.checker.auditing.reading import number
 from isolitmus.checker.auditing.windows import LONGEST, Recent, all_missed, bridges, reorders
-from isolitmus.model.delta_log import LogFile, Metadata
-from isolitmus.model.errors import LogError
+from isolitmus.model.budget import Budget
+from isolitmus.model.delta_log import LogFile, LogMetadata
+from isolitmus.model.errors import Limit, LogError
 from isolitmus.model.finding import KINDS, Audit
+from isolitmus.model.number import many
 from isolitmus.specs.delta_log import open_log
 
 if TYPE_CHECKING:
@@ -39,31 +40,42 @@ KEPT = 1_000
 
 class Pass:
     """One pass over a log; ``on_missed`` is told of every commit that missed something, ``on_commit`` of
-    every commit.
+    every commit. A Limit, with how many commits were looked at, once the ``budget`` is spent.
     """
 
     def __init__(
         self,
         log: DeltaLog,
-        on_missed: Callable[[Seen, list[Missed]], None] | None = None,
-        on_commit: Callable[[Seen], None] | None = None,
+        on_missed: Callable[[AuditedCommit, list[Missed]], None] | None = None,
+        on_commit: Callable[[AuditedCommit], None] | None = None,
+        budget: Budget | None = None,
     ) -> None:
-        self.log = log
+        self.log, self.budget = log, budget or Budget()
+        self.examined = 0
         self.files = Files()
         self.silence = Silence()
         self.recent = Recent(log.commit, log.oldest)
-        self.metadata: Metadata | None = None
+        self.metadata: LogMetadata | None = None
         self._on_missed = on_missed
         self._on_commit = on_commit
         self._protocol = False
 
     def findings(self, progress: Callable[[int], None] | None = None) -> Iterator[Finding]:
         """What the log shows, in the order of the commits."""
+        try:
+            yield from self._findings(progress)
+        except Limit as limit:
+            limit.examined = self.examined
+            raise
+
+    def _findings(self, progress: Callable[[int], None] | None) -> Iterator[Finding]:
         self._begin()
         for commit in self.log.commits():
+            self.budget.check()
             if progress is not None and commit.version % 1000 == 0:
                 progress(commit.version)
             yield from self._take(commit)
+            self.examined += 1
         yield from self.silence.findings()
 
     def notes(self) -> tuple[str, ...]:
@@ -78,40 +90,41 @@ class Pass:
         if newer:
             are = "is" if newer == 1 else "are"
             found.append(
-                f"The table was written meanwhile: {number(newer, 'version')} after {log.last} {are} not"
+                f"The table was written meanwhile: {many(newer, 'version')} after {log.last} {are} not"
                 " audited."
             )
         if self.recent.before:
             found.append(
-                f"{number(self.recent.before, 'commit')} read a version before {log.oldest}: what was"
+                f"{many(self.recent.before, 'commit')} read a version before {log.oldest}: what was"
                 " missed before that is gone."
             )
         if self.recent.cut:
             found.append(
-                f"{number(self.recent.cut, 'commit')} had not seen more than {LONGEST:,} others: the"
+                f"{many(self.recent.cut, 'commit')} had not seen more than {LONGEST:,} others: the"
                 f" newest {LONGEST:,} of those were looked at."
             )
         forgotten = self.files.forgotten
         if forgotten:
             are, they = ("is", "it") if forgotten == 1 else ("are", "one")
             found.append(
-                f"{number(forgotten, 'removed file')} {are} forgotten: had {they} come back, it would not"
+                f"{many(forgotten, 'removed file')} {are} forgotten: had {they} come back, it would not"
                 " be found."
             )
         return tuple(found)
 
     def _begin(self) -> None:
         for part in self.log.begin():
+            self.budget.check()
             if isinstance(part, LogFile):
                 self.files.begin(part)
-            elif isinstance(part, Metadata):
+            elif isinstance(part, LogMetadata):
                 self.metadata = part
             else:
                 self._protocol = True
         if self.log.base is not None:
             self._known(self.log.base.version)
 
-    def _known(self, version: int) -> Metadata:
+    def _known(self, version: int) -> LogMetadata:
         if self.metadata is None or not self._protocol:
             lacks = "metaData" if self.metadata is None else "protocol"
             raise LogError(
@@ -125,17 +138,17 @@ class Pass:
         self.metadata = commit.metadata or self.metadata
         self._protocol |= commit.protocol is not None
         metadata = self._known(commit.version)
-        yield from claims(commit, metadata)
+        yield from false_claims(commit, metadata)
         self.silence.hear(commit)
         yield from self.files.apply(commit)
         if self._on_commit is not None:
-            self._on_commit(Seen.of(commit, metadata))
+            self._on_commit(AuditedCommit.of(commit, metadata))
         read = commit.read_version
         if read is not None and -1 <= read < commit.version - 1:
-            yield from self._window(Seen.of(commit, metadata), read)
+            yield from self._window(AuditedCommit.of(commit, metadata), read)
         self.recent.add(commit, metadata)
 
-    def _window(self, reader: Seen, read: int) -> Iterator[Finding]:
+    def _window(self, reader: AuditedCommit, read: int) -> Iterator[Finding]:
         if reader.reads.kind == "nothing":
             return
         window = list(self.recent.between(read, reader.version))
@@ -147,23 +160,35 @@ class Pass:
             yield from bridges(reader, passed, window)
 
 
-def audit(table: Path, *, progress: Callable[[int], None] | None = None) -> Audit:
+def audit(
+    table: Path,
+    *,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Audit:
     """What the log of the table at a path shows. LogError if it is none that reads.
 
+    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was found until then.
     ``progress`` is told the version where the audit is, from time to time.
     """
     start = monotonic()
     log = open_log(table)
-    one = Pass(log)
+    one, ended = Pass(log, budget=budget), None
     counts: Counter[tuple[str, Certainty]] = Counter()
     kept: list[Finding] = []
-    for finding in one.findings(progress):
-        key = finding.kind, finding.certainty
-        counts[key] += 1
-        if counts[key] <= KEPT:
-            kept.append(finding)
+    try:
+        for finding in one.findings(progress):
+            key = finding.kind, finding.certainty
+            counts[key] += 1
+            if counts[key] <= KEPT:
+                kept.append(finding)
+    except (Limit, MemoryError) as limit:
+        ended = str(limit) or "memory was used up"
     order = list(KINDS)
     notes = one.notes()
+    if ended is not None:
+        whole = many(log.last - log.first + 1, "commit")
+        notes += (f"Unknown: {ended}; {one.examined:,} of {whole} were audited until then.",)
     if any(number > KEPT for number in counts.values()):
         notes += (f"Of each kind and certainty the first {KEPT:,} findings are listed.",)
     kept.sort(key=lambda f: (order.index(f.kind), f.certainty))
@@ -171,5 +196,12 @@ def audit(table: Path, *, progress: Callable[[int], None] | None = None) -> Audi
         sorted(counts.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
     )
     return Audit(
-        str(table), log.first, log.last, tuple(kept), sorted_counts, notes, monotonic() - start
+        str(table),
+        log.first,
+        log.first + one.examined - 1,
+        tuple(kept),
+        sorted_counts,
+        notes,
+        monotonic() - start,
+        ended,
     )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.reading import number, said
+from isolitmus.checker.auditing.reading import said
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.finding import Finding
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.delta_log import LogCommit, Metadata
+    from isolitmus.model.delta_log import LogCommit, LogMetadata
 
     _Key = tuple[str, tuple[tuple[str, str], ...]]
 
-__all__ = ["Silence", "claims", "level_change"]
+__all__ = ["Silence", "false_claims", "level_change"]
 
 READ = ("DELETE", "UPDATE", "TRUNCATE")
 """Commands that read by what they are: no commit of theirs is a blind append."""
@@ -25,7 +26,7 @@ WRITERS = 100
 """So many writers are told apart."""
 
 
-def claims(commit: LogCommit, metadata: Metadata) -> Iterator[Finding]:
+def false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Finding]:
     """The claims of a commit that cannot be true, or that its table does not allow."""
     one = (commit.version,)
     if commit.blind:
@@ -43,14 +44,14 @@ def claims(commit: LogCommit, metadata: Metadata) -> Iterator[Finding]:
 
 def _not_blind(commit: LogCommit) -> Iterator[str]:
     if commit.removes:
-        yield f"removes {number(len(commit.removes), 'file')}"
+        yield f"removes {many(len(commit.removes), 'file')}"
     if commit.changes:
-        yield f"has {number(commit.changes, 'file')} of changes to rows that were there"
+        yield f"has {many(commit.changes, 'file')} of changes to rows that were there"
     if (commit.operation or "").upper() in READ:
         yield "its command reads what it changes"
 
 
-def _too_weak(commit: LogCommit, metadata: Metadata) -> str | None:
+def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
     """TransactionHelper.scala lines 113-146: which level a commit may be checked at.
 
     Databricks' default is not Delta's, so of a table that says nothing only Apache Spark's commits are
@@ -67,7 +68,7 @@ def _too_weak(commit: LogCommit, metadata: Metadata) -> str | None:
     return None
 
 
-def level_change(commit: LogCommit, before: Metadata | None) -> Iterator[Finding]:
+def level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator[Finding]:
     """The finding that a commit changes the table's level; the first metadata change nothing."""
     if commit.metadata is None or before is None:
         return

@@ -12,24 +12,26 @@ are cut). *All* and *none* are certain; all of no row is nothing, so ``live`` co
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from isolitmus.specs.limits import deeper, read_json
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.model.delta_log import LogFile, Metadata
+    from isolitmus.model.delta_log import LogFile, LogMetadata
 
-__all__ = ["EVERYTHING", "Condition", "Match", "condition", "live", "match"]
+__all__ = ["EVERYTHING", "Condition", "FileMatch", "condition", "live", "match"]
 
-Match = Literal["all", "none", "perhaps"]
-Value = int | str
+FileMatch = Literal["all", "none", "perhaps"]
+Scalar = int | str
 
 TRUE, FALSE, NULL = 1, 2, 4
 ANY = TRUE | FALSE | NULL
@@ -75,6 +77,8 @@ def condition(text: str) -> Condition:
         tree = parse_one(bare, dialect="databricks")
     except (SqlglotError, RecursionError):
         return Condition(text, None)
+    if deeper(tree, methodcaller("iter_expressions")):
+        return Condition(text, None)
     if ids and (len(list(tree.find_all(exp.Column))) != ids or tree.find(exp.Dot)):
         return Condition(text, None)
     if ids and any(literal.is_string for literal in tree.find_all(exp.Literal)):
@@ -90,11 +94,11 @@ def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
     return compare(this=exp.column(name), expression=exp.Literal.string(word))
 
 
-def match(condition: Condition, file: LogFile, metadata: Metadata) -> Match:
+def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
     """Which rows of a file the condition is true of.
 
-    >>> from isolitmus.model.delta_log import LogFile, Metadata
-    >>> table = Metadata({"part": ("part", "integer")}, ("part",))
+    >>> from isolitmus.model.delta_log import LogFile, LogMetadata
+    >>> table = LogMetadata({"part": ("part", "integer")}, ("part",))
     >>> file = LogFile("f", partition={"part": "0"})
     >>> [match(condition(f"(part#1 {c})"), file, table) for c in ("= 0", "> 0", "= x#2")]
     ['all', 'none', 'perhaps']
@@ -119,8 +123,8 @@ def live(file: LogFile) -> int | None:
 @lru_cache(maxsize=4096)
 def _stats(text: str | None) -> dict[str, Any]:
     try:
-        stats = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
+        stats = read_json(text) if text else {}
+    except ValueError:
         return {}
     return stats if isinstance(stats, dict) else {}
 
@@ -134,15 +138,15 @@ def _part(stats: dict[str, Any], name: str) -> dict[str, Any]:
 class _Range:
     """Bounds of a column's values in a file; ``nulls``: no row, some or all of them may be NULL."""
 
-    low: Value
-    high: Value
+    low: Scalar
+    high: Scalar
     nulls: Literal["none", "some", "all"]
 
 
 class _Truth:
     """What a condition may be of the rows of one file: a set of TRUE, FALSE, NULL, as bits."""
 
-    def __init__(self, file: LogFile, metadata: Metadata) -> None:
+    def __init__(self, file: LogFile, metadata: LogMetadata) -> None:
         self.file = file
         self.metadata = metadata
 
@@ -206,7 +210,7 @@ class _Truth:
         may = _compare(kind, low, high, value)
         return may | (NULL if values.nulls == "some" else 0)
 
-    def literal(self, tree: exp.Expr) -> Value | None:
+    def literal(self, tree: exp.Expr) -> Scalar | None:
         if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
             value = self.literal(tree.this)
             return -value if isinstance(value, int) else None
@@ -255,7 +259,7 @@ TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 }  # fmt: skip
 
 
-def _typed(value: object, kind: str) -> Value | None:
+def _typed(value: object, kind: str) -> Scalar | None:
     if kind in WHOLE:
         text = str(value)
         return int(text) if re.fullmatch(r"-?\d{1,19}", text) else None

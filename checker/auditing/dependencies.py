@@ -29,24 +29,24 @@ from isolitmus.checker.auditing.reading import checks, reads
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.checker.auditing.conditions import Match
+    from isolitmus.checker.auditing.conditions import FileMatch
     from isolitmus.checker.auditing.reading import Reads
-    from isolitmus.model.delta_log import LogCommit, LogFile, Metadata
+    from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata
     from isolitmus.model.finding import Certainty
 
-__all__ = ["Seen", "missed", "passes", "saw", "wrote_after"]
+__all__ = ["AuditedCommit", "missed", "passes", "saw", "wrote_after"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AuditedCommit:
     """A commit with what it read, as the table was: ``metadata`` is the table's at that commit."""
 
     commit: LogCommit
-    metadata: Metadata
+    metadata: LogMetadata
     reads: Reads
 
     @classmethod
-    def of(cls, commit: LogCommit, metadata: Metadata) -> Seen:
+    def of(cls, commit: LogCommit, metadata: LogMetadata) -> AuditedCommit:
         return cls(commit, metadata, reads(commit, metadata))
 
     @property
@@ -54,7 +54,7 @@ class Seen:
         return self.commit.version
 
 
-def changes(reader: Seen, writer: LogCommit) -> Certainty | None:
+def changes(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether what a commit wrote changes what another read (None: it does not)."""
     if not writer.changes_rows:
         return None
@@ -72,7 +72,7 @@ def changes(reader: Seen, writer: LogCommit) -> Certainty | None:
     return "possible"
 
 
-def missed(reader: Seen, writer: LogCommit) -> Certainty | None:
+def missed(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether a commit missed what an earlier one, which it had not seen, wrote."""
     found = changes(reader, writer)
     if found == "possible" and passes(reader.commit, writer) is False:
@@ -95,7 +95,7 @@ def passes(reader: LogCommit, writer: LogCommit) -> bool | None:
             return False
 
 
-def saw(reader: Seen, writer: LogCommit) -> Certainty | None:
+def saw(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether a commit read what an earlier one, which it had seen, wrote."""
     added = {file.path for file in writer.adds if file.data_change}
     touches = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
@@ -111,7 +111,7 @@ def wrote_after(later: LogCommit, earlier: LogCommit) -> bool:
     return earlier.changes_rows and any(file.data_change for file in later.removes)
 
 
-def _matches(reader: Seen, file: LogFile) -> Match:
+def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
     if reader.reads.kind == "partitions":
         if file.partition is None:
             return "perhaps"
@@ -122,9 +122,9 @@ def _matches(reader: Seen, file: LogFile) -> Match:
     return "all" if all(one == "all" for one in found) else "perhaps"
 
 
-def _any(files: Iterable[tuple[LogFile, Match]]) -> bool:
+def _any(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:
     return any(found != "none" for _, found in files)
 
 
-def _surely(files: Iterable[tuple[LogFile, Match]]) -> bool:
+def _surely(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:
     return any(found == "all" and (live(file) or 0) > 0 for file, found in files)

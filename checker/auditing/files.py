@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.conditions import live
-from isolitmus.checker.auditing.reading import number, said
+from isolitmus.checker.auditing.reading import said
 from isolitmus.model.finding import Finding
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +102,7 @@ class Files:
             return
         more = sum(n or 0 for n in added) - sum(n or 0 for n in removed)
         if more:
-            what = f"{number(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
+            what = f"{many(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
             why = f"{said(commit)} says that it changes no data, but adds {what}"
             yield Finding("no-data-change", (commit.version,), "certain", why)
 

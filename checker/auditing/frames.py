@@ -10,75 +10,64 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.dependencies import changes, missed, saw, wrote_after
-from isolitmus.model.frame import Frame
-from isolitmus.model.relation import Relation
+from isolitmus.model.frame import FrameBuilder
+from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.auditing.dependencies import Seen
+    from isolitmus.checker.auditing.dependencies import AuditedCommit
     from isolitmus.model.finding import Certainty
+    from isolitmus.model.frame import Frame
 
 __all__ = ["frames"]
 
-KINDS = ("so", "wr", "ww", "rw", "log")
+KINDS = (*relations_of("histories"), "log")
 
 
-def frames(commits: Sequence[Seen]) -> tuple[Frame, Frame]:
+def frames(commits: Sequence[AuditedCommit]) -> tuple[Frame, Frame]:
     """The certain frame and the possible one of commits that follow each other in the log."""
-    certain, possible = _Rows(len(commits)), _Rows(len(commits))
+    names = [_name(seen) for seen in commits]
+    certain, possible = (FrameBuilder(names, KINDS, sets_of("histories")) for _ in range(2))
+    for builder in (certain, possible):
+        for i in range(len(commits)):
+            builder.put("Writer", i)
     for i, earlier in enumerate(commits):
         for j in range(i + 1, len(commits)):
             later = commits[j]
-            for rows in (certain, possible):
-                rows.add("log", i, j, "it is earlier in the log")
-            for kind, a, b, certainty, why in _pairs(earlier, later):
+            for builder in (certain, possible):
+                builder.add("log", i, j, "earlier")
+            for relation, a, b, certainty, kind, nouns in _pairs(earlier, later):
                 source, target = (i, j) if (a, b) == (earlier, later) else (j, i)
-                possible.add(kind, source, target, why)
-                if certainty == "certain":
-                    certain.add(kind, source, target, why)
-    names = tuple(f"version {seen.version}" for seen in commits)
-    return certain.frame(names), possible.frame(names)
+                sure = certainty == "certain"
+                for builder in (certain, possible) if sure else (possible,):
+                    builder.add(relation, source, target, kind, **nouns, certain=sure)
+    return certain.build(), possible.build()
 
 
-def _pairs(earlier: Seen, later: Seen) -> list[tuple[str, Seen, Seen, Certainty, str]]:
-    """The dependencies between two commits: kind, from, to, how sure, and the reason."""
-    found: list[tuple[str, Seen, Seen, Certainty, str]] = []
+def _name(seen: AuditedCommit) -> str:
+    return f"version {seen.version}"
+
+
+def _pairs(
+    earlier: AuditedCommit, later: AuditedCommit
+) -> Iterator[tuple[str, AuditedCommit, AuditedCommit, Certainty, str, dict[str, object]]]:
+    """The dependencies between two commits: relation, from, to, how sure, the kind of reason, its nouns."""
     read = later.commit.read_version
-    i, j = f"version {earlier.version}", f"version {later.version}"
+    i, j = _name(earlier), _name(later)
     overwrote = changes(earlier, later.commit)
     if overwrote is not None:
-        may = "changed" if overwrote == "certain" else "may have changed"
-        found.append(("rw", earlier, later, overwrote, f"{j} {may} rows that {i} read"))
+        yield "rw", earlier, later, overwrote, "audit overwrote", {"writer": j, "reader": i}
     if read is None:
-        return found
+        return
     if earlier.version > read:
         passed = missed(later, earlier.commit)
         if passed is not None:
-            may = "changed" if passed == "certain" else "may have changed"
-            why = f"{j} read version {read}, and {i} {may} rows that it read"
-            found.append(("rw", later, earlier, passed, why))
-        return found
+            nouns = {"reader": j, "version": read, "writer": i}
+            yield "rw", later, earlier, passed, "audit missed", nouns
+        return
     read_it = saw(later, earlier.commit)
     if read_it is not None:
-        may = "read" if read_it == "certain" else "may have read"
-        found.append(("wr", earlier, later, read_it, f"{j} {may} what {i} wrote"))
+        yield "wr", earlier, later, read_it, "audit read", {"reader": j, "writer": i}
     if wrote_after(later.commit, earlier.commit):
-        why = f"{j} may have overwritten what {i} wrote"
-        found.append(("ww", earlier, later, "possible", why))
-    return found
-
-
-class _Rows:
-    def __init__(self, n: int) -> None:
-        self._rows = {kind: [0] * n for kind in KINDS}
-        self._why: dict[tuple[str, int, int], str] = {}
-
-    def add(self, kind: str, i: int, j: int, why: str) -> None:
-        self._rows[kind][i] |= 1 << j
-        self._why.setdefault((kind, i, j), why)
-
-    def frame(self, names: tuple[str, ...]) -> Frame:
-        relations = {kind: Relation(tuple(rows)) for kind, rows in self._rows.items()}
-        sets = {"Writer": (1 << len(names)) - 1, "Reader": 0, "Aborted": 0}
-        return Frame(names, relations, sets, self._why)
+        yield "ww", earlier, later, "possible", "audit wrote", {"writer": j, "before": i}

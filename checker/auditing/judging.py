@@ -18,13 +18,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.audit import Pass
-from isolitmus.checker.auditing.dependencies import Seen
+from isolitmus.checker.auditing.dependencies import AuditedCommit
 from isolitmus.checker.auditing.frames import frames
-from isolitmus.checker.auditing.reading import number
 from isolitmus.checker.checks import Checked
 from isolitmus.checker.reading.graph import judge, missing
 from isolitmus.checker.reading.monotone import increasing
 from isolitmus.checker.telling.words import because
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.delta_log import open_log
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.checker.auditing.windows import Missed
-    from isolitmus.model.delta_log import Metadata
-    from isolitmus.model.spec import Expr, Spec
+    from isolitmus.model.delta_log import LogMetadata
+    from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.delta_log import DeltaLog
 
@@ -70,26 +72,26 @@ class _Stretch:
 class _Seen:
     """What one pass over the log gives: stretches, the table's metadata over time, what is unknown."""
 
-    def __init__(self, log: DeltaLog) -> None:
-        self.log = log
+    def __init__(self, log: DeltaLog, budget: Budget) -> None:
+        self.log, self.budget = log, budget
         self.windows: list[tuple[int, int, int | None]] = []
         self.files = 0
         self.silent = 0
         self._since: list[int] = []
-        self._metadata: list[Metadata] = []
-        one = Pass(log, self._missed, self._commit)
+        self._metadata: list[LogMetadata] = []
+        one = Pass(log, self._missed, self._commit, budget)
         broken = (f.why for f in one.findings() if f.kind in BROKEN)
         self.broken = next(broken, "")
         others = sum(1 for _ in broken)
         self.broken += f" (and {others:,} more such)" if others else ""
         self.reasons = list(self._reasons(one))
 
-    def _missed(self, reader: Seen, passed: list[Missed]) -> None:
+    def _missed(self, reader: AuditedCommit, passed: list[Missed]) -> None:
         sure = [m.writer.version for m in passed if m.certainty == "certain"]
         first = min(m.writer.version for m in passed)
         self.windows.append((first, reader.version, min(sure, default=None)))
 
-    def _commit(self, seen: Seen) -> None:
+    def _commit(self, seen: AuditedCommit) -> None:
         commit, metadata = seen.commit, seen.metadata
         self.files += len(commit.adds) + len(commit.removes)
         known = commit.read_version
@@ -102,14 +104,14 @@ class _Seen:
     def _reasons(self, one: Pass) -> Iterator[str]:
         if self.silent:
             does, it = ("does", "it") if self.silent == 1 else ("do", "they")
-            yield f"{number(self.silent, 'commit')} {does} not say which version {it} read"
+            yield f"{many(self.silent, 'commit')} {does} not say which version {it} read"
         if one.recent.before or one.recent.cut:
             n = one.recent.before + one.recent.cut
-            yield f"{number(n, 'commit')} read a version so old that not all between was looked at"
+            yield f"{many(n, 'commit')} read a version so old that not all between was looked at"
 
-    def commits(self, first: int, last: int) -> list[Seen]:
+    def commits(self, first: int, last: int) -> list[AuditedCommit]:
         return [
-            Seen.of(self.log.commit(v), self._metadata[bisect_right(self._since, v) - 1])
+            AuditedCommit.of(self.log.commit(v), self._metadata[bisect_right(self._since, v) - 1])
             for v in range(max(first, self.log.first), last + 1)
         ]
 
@@ -125,20 +127,30 @@ class _Seen:
         return found
 
 
-def check_log(table: Path, levels: Sequence[Spec]) -> Checked:
-    """Judge the log of the table at a path at each level; LogError if it is none that reads.
+def check_log(table: Path, levels: Sequence[Spec], *, budget: Budget | None = None) -> Checked:
+    """Judge the log of the table at a path at each level; LogError if it is none that reads. What is not judged
+    once the ``budget`` (default: three quarters of the memory that is free) is spent is unknown.
 
     The result counts commits as transactions, and as operations the files that they add and remove.
     """
     start = monotonic()
     log = open_log(table)
-    seen = _Seen(log)
-    verdicts: Mapping[str, Verdict] = {spec.name: _judge(seen, spec) for spec in levels}
+    commits = log.last - log.first + 1
     assumed: tuple[str, ...] = ASSUMED
+    verdicts: dict[str, Verdict] = {}
+    files = 0
+    try:
+        seen = _Seen(log, budget or Budget())
+        files = seen.files
+        for spec in levels:
+            verdicts[spec.name] = _judge(seen, spec)
+    except Limit as limit:
+        read = f"; {limit.examined:,} of {commits:,} commits were read until then"
+        why = Unknown(f"{limit}{read if limit.examined else ''}")
+        verdicts |= {spec.name: why for spec in levels if spec.name not in verdicts}
     if log.base is not None:
         assumed = (*assumed, f"the commits to version {log.first - 1} are not judged")
-    commits = log.last - log.first + 1
-    return Checked(str(table), commits, seen.files, verdicts, monotonic() - start, assumed)
+    return Checked(str(table), commits, files, verdicts, monotonic() - start, assumed)
 
 
 def stretchable(spec: Spec) -> bool:
@@ -154,7 +166,7 @@ def stretchable(spec: Spec) -> bool:
     )
 
 
-def _inverse(expr: Expr, spec: Spec) -> bool:
+def _inverse(expr: CatExpr, spec: Spec) -> bool:
     match expr:
         case Name(name):
             return name in spec.definitions and _inverse(spec.definitions[name], spec)
@@ -166,7 +178,7 @@ def _inverse(expr: Expr, spec: Spec) -> bool:
             return False
 
 
-def _of_the_aborted(expr: Expr) -> bool:
+def _of_the_aborted(expr: CatExpr) -> bool:
     """``[Aborted] ; …``: nobody aborted in a log."""
     while isinstance(expr, Binary) and expr.op == ";":
         expr = expr.left
@@ -190,9 +202,11 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
     orders: dict[int, tuple[int, tuple[str, ...]]] = {}
     maybe: list[str] = []
     for stretch in stretches:
+        seen.budget.check()
         if stretch.last - stretch.first >= MOST:
             for first, last in stretch.certain:
                 if last - first < MOST:
+                    seen.budget.check()
                     verdict = judge(frames(seen.commits(first, last))[0], spec)
                     if isinstance(verdict, Forbidden):
                         return verdict

@@ -1,7 +1,7 @@
 """What a commit read, as far as the log says: nothing, the rows of a condition, or what nobody knows.
 
 The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of Delta's
-(delta.md 4 says of each what it reads; DeltaOperations.scala what it logs):
+(docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):
 
 - a commit that says that it is a blind append read nothing;
 - DELETE and UPDATE read the rows of their predicate (and UPDATE what subqueries in SET read, which no
@@ -15,18 +15,18 @@ The premise of each rule is that ``commitInfo`` tells the truth, and that the co
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.auditing.conditions import EVERYTHING, condition
+from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from isolitmus.checker.auditing.conditions import Condition
-    from isolitmus.model.delta_log import LogCommit, Metadata
+    from isolitmus.model.delta_log import LogCommit, LogMetadata
 
-__all__ = ["Reads", "checks", "moves_only", "number", "reads", "said"]
+__all__ = ["Reads", "checks", "moves_only", "reads", "said"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def moves_only(commit: LogCommit) -> bool:
     return bool(commit.adds or commit.removes) and not commit.changes_rows
 
 
-def reads(commit: LogCommit, metadata: Metadata) -> Reads:
+def reads(commit: LogCommit, metadata: LogMetadata) -> Reads:
     """What a commit read; ``metadata`` is the table's at that commit.
 
-    >>> from isolitmus.model.delta_log import LogCommit, Metadata
+    >>> from isolitmus.model.delta_log import LogCommit, LogMetadata
     >>> delete = {"operation": "DELETE", "operationParameters": {"predicate": '["(id#1 = 5)"]'}}
-    >>> [c.text for c in reads(LogCommit(1, delete), Metadata()).conditions]
+    >>> [c.text for c in reads(LogCommit(1, delete), LogMetadata()).conditions]
     ['(id#1 = 5)']
     """
     operation = (commit.operation or "").upper()
@@ -107,8 +107,8 @@ def _predicate(said: object) -> Reads:
     texts: list[object] = [said]
     if said.startswith("["):
         try:
-            texts = json.loads(said)
-        except (ValueError, RecursionError):
+            texts = read_json(said)
+        except ValueError:
             return UNKNOWN
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return UNKNOWN
@@ -117,8 +117,8 @@ def _predicate(said: object) -> Reads:
 
 def _merge(said: object) -> Reads:
     try:
-        clauses = json.loads(said) if isinstance(said, str) else []
-    except (ValueError, RecursionError):
+        clauses = read_json(said) if isinstance(said, str) else []
+    except ValueError:
         return UNKNOWN
     if not isinstance(clauses, list):
         return UNKNOWN
@@ -126,7 +126,7 @@ def _merge(said: object) -> Reads:
     return ALL_ROWS if bare else UNKNOWN
 
 
-def _overwrite(commit: LogCommit, metadata: Metadata) -> Reads:
+def _overwrite(commit: LogCommit, metadata: LogMetadata) -> Reads:
     """A static overwrite logs no predicate. Releases before 4.1 did not log that one is dynamic, either:
     without partitions it does not matter, and who removes from partitions that it adds nothing to
     is static.
@@ -164,12 +164,3 @@ def checks(commit: LogCommit) -> bool:
 def said(commit: LogCommit) -> str:
     """A commit in words: ``version 3 (DELETE)``."""
     return f"version {commit.version}" + (f" ({commit.operation})" if commit.operation else "")
-
-
-def number(n: int, noun: str) -> str:
-    """So many, in words.
-
-    >>> number(1, "commit"), number(2000, "commit")
-    ('1 commit', '2,000 commits')
-    """
-    return f"{n:,} {noun}{'s' * (n != 1)}"

@@ -16,14 +16,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.dependencies import Seen, changes, missed, passes, saw
+from isolitmus.checker.auditing.dependencies import AuditedCommit, changes, missed, passes, saw
 from isolitmus.checker.auditing.reading import moves_only, said
 from isolitmus.model.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from isolitmus.model.delta_log import LogCommit, Metadata
+    from isolitmus.model.delta_log import LogCommit, LogMetadata
     from isolitmus.model.finding import Certainty
 
 __all__ = ["LONGEST", "Missed", "Recent", "bridges", "reorders"]
@@ -42,20 +42,20 @@ class Recent:
 
     def __init__(self, read: Callable[[int], LogCommit], oldest: int) -> None:
         self._read = read
-        self._kept: deque[tuple[LogCommit, Metadata]] = deque()
+        self._kept: deque[tuple[LogCommit, LogMetadata]] = deque()
         self._files = 0
         self.oldest = oldest
         self.cut = 0
         self.before = 0
 
-    def add(self, commit: LogCommit, metadata: Metadata) -> None:
+    def add(self, commit: LogCommit, metadata: LogMetadata) -> None:
         self._kept.append((commit, metadata))
         self._files += len(commit.adds) + len(commit.removes)
         while len(self._kept) > COMMITS or (self._files > FILES and len(self._kept) > 1):
             gone, _ = self._kept.popleft()
             self._files -= len(gone.adds) + len(gone.removes)
 
-    def between(self, read: int, version: int) -> Iterator[tuple[LogCommit, Metadata | None]]:
+    def between(self, read: int, version: int) -> Iterator[tuple[LogCommit, LogMetadata | None]]:
         """The commits after ``read`` and before ``version``, oldest first; those of which the metadata
         is not kept have None.
         """
@@ -83,7 +83,9 @@ class Missed:
     may: bool | None
 
 
-def all_missed(reader: Seen, window: Sequence[tuple[LogCommit, Metadata | None]]) -> list[Missed]:
+def all_missed(
+    reader: AuditedCommit, window: Sequence[tuple[LogCommit, LogMetadata | None]]
+) -> list[Missed]:
     """What a commit missed of its window."""
     found = []
     for writer, _ in window:
@@ -93,7 +95,7 @@ def all_missed(reader: Seen, window: Sequence[tuple[LogCommit, Metadata | None]]
     return found
 
 
-def reorders(reader: Seen, passed: Sequence[Missed]) -> Iterator[Finding]:
+def reorders(reader: AuditedCommit, passed: Sequence[Missed]) -> Iterator[Finding]:
     """At most one finding of each kind and certainty for one commit, with what it missed."""
     for kind, group in (
         ("reorder", [m for m in passed if m.may is not False]),
@@ -109,7 +111,7 @@ def reorders(reader: Seen, passed: Sequence[Missed]) -> Iterator[Finding]:
                 )
 
 
-def _why(reader: Seen, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
+def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
     first = said(some[0])
     first += ", a blind append" if some[0].blind else ""
     first += f" (and by {len(some) - 1:,} more)" if len(some) > 1 else ""
@@ -135,7 +137,7 @@ def _why(reader: Seen, some: Sequence[LogCommit], kind: str, certain: bool) -> s
     return f"{start} passed by {first}, which may have changed rows that it reads{where}: if so, {before}"
 
 
-def _where(reader: Seen) -> str:
+def _where(reader: AuditedCommit) -> str:
     if reader.reads.everything:
         return " (all rows)"
     if reader.reads.kind == "partitions":
@@ -145,9 +147,9 @@ def _where(reader: Seen) -> str:
 
 
 def bridges(
-    reader: Seen,
+    reader: AuditedCommit,
     passed: Sequence[Missed],
-    window: Sequence[tuple[LogCommit, Metadata | None]],
+    window: Sequence[tuple[LogCommit, LogMetadata | None]],
 ) -> Iterator[Finding]:
     """At most one finding for one commit: the surest bridge, or the first."""
     best: Finding | None = None
@@ -166,7 +168,7 @@ def bridges(
 
 
 def _bridge(
-    reader: Seen, one: Missed, commit: LogCommit, metadata: Metadata | None
+    reader: AuditedCommit, one: Missed, commit: LogCommit, metadata: LogMetadata | None
 ) -> Finding | None:
     append = one.writer
     if commit.version <= append.version or commit.blind is True or moves_only(commit):
@@ -174,7 +176,7 @@ def _bridge(
     read = commit.read_version
     if read is not None and read < append.version:
         return None
-    between = Seen.of(commit, metadata or reader.metadata)
+    between = AuditedCommit.of(commit, metadata or reader.metadata)
     read_it = saw(between, append) if metadata is not None else "possible"
     if read_it is None:
         return None

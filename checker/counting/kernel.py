@@ -4,9 +4,10 @@ A candidate is walked as a path of commits, each a statement and the version tha
 a commit is remembered by the state it ran on, what two commits have with each other by their effects,
 and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
 executed, over remembered states, for those candidates only whose conflicts have a cycle (or go against
-the log): in all others the order of the conflicts (or the log) explains every version (semantics.md,
+the log): in all others the order of the conflicts (or the log) explains every version (docs/semantics.md,
 Theorems 1 and 3). Specs are judged on whole candidates; a prefix is given up only for protocols under
-which more commits never help.
+which more commits never help. A protocol that is silent on something is two: with its silences as axioms, and without
+them.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.counting.orders import Orders
+from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
 from isolitmus.checker.counting.space import Space
-from isolitmus.checker.counting.tally import Failure, Tallies, Tally
+from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally
 from isolitmus.checker.counting.verdicts import Judge
 from isolitmus.checker.reading.graph import labels
 from isolitmus.checker.running.execute import NO_OP
-from isolitmus.checker.running.frames import frame
+from isolitmus.model.combine import outspoken
 from isolitmus.model.execution import Event
 from isolitmus.specs.cat import read
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
-    from isolitmus.checker.counting.orders import Writer
+    from isolitmus.checker.counting.orders import WriterAt
     from isolitmus.checker.counting.tally import Shard
     from isolitmus.checker.counting.verdicts import Prefix
     from isolitmus.model.scope import Scope
@@ -51,7 +52,7 @@ class _View(NamedTuple):
     judge: Judge
 
 
-class _Line(NamedTuple):
+class _ViewPrefix(NamedTuple):
     """A prefix as one view has it: its commits, and whether some of them are a fork."""
 
     view: _View
@@ -61,7 +62,8 @@ class _Line(NamedTuple):
 
 
 class Kernel:
-    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard.
+    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard. ``check`` is
+    called again and again meanwhile, and may end it.
 
     >>> from isolitmus.checker.counting.tally import shards
     >>> from isolitmus.specs import scope, spec
@@ -71,18 +73,20 @@ class Kernel:
     94
     """
 
+    check: Callable[[], None] = staticmethod(lambda: None)
+
     def __init__(
         self, scope: Scope, n: int, protocols: Sequence[Spec], levels: Sequence[Spec]
     ) -> None:
         self.scope, self.n = scope, n
-        self.levels = (*levels, SOME_ORDER, LOG_ORDER)
-        self.protocols = tuple(protocols)
-        asked = [*self.levels, *(spec for spec in protocols if not decides(spec))]
+        self.levels = (*map(outspoken, levels), SOME_ORDER, LOG_ORDER)
+        self.own = len(protocols)
+        self.reticent = [spec for spec in protocols if spec.silences]
+        self.protocols = (*protocols, *map(outspoken, self.reticent))
+        asked = [*self.levels, *(spec for spec in self.protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
-        together = (1 << len(protocols)) - 1
-        self.groups = (
-            [together] if scope.noops == "skip" else [1 << b for b in range(len(protocols))]
-        )
+        each = [1 << b for b in range(len(self.protocols))]
+        self.groups = [sum(each)] if scope.noops == "skip" else each
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
         self._init = -1
@@ -97,19 +101,25 @@ class Kernel:
         self.states = [0]
         self.found: list[Prefix] = []
         self.failed = 0
-        self.failure: Failure | None = None
-        lines = [_Line(view, (), view.judge.root, False) for view in self.views]
+        self.failure: FailedStatement | None = None
+        lines = [_ViewPrefix(view, (), view.judge.root, False) for view in self.views]
         self._extend(lines, 0)
         tallies = Tallies.none(
-            [protocol.name for protocol in self.protocols],
+            [protocol.name for protocol in self.protocols[: self.own]],
             [level.name for level in self.levels[:-2]],
         )
         tallies.failed, tallies.failure = self.failed, self.failure
         for prefix in self.found:
             for b, protocol in enumerate(self.protocols):
                 if prefix.admitted >> b & 1:
-                    self._add(tallies.of[protocol.name], prefix)
+                    tally = tallies.of[protocol.name]
+                    if b < self.own:
+                        self._add(tally, prefix)
+                    else:
+                        tally.silent += prefix.count
             prefix.forget()
+        for protocol in self.reticent:  # what it does not forbid, but for what it admits
+            tallies.of[protocol.name].silent -= tallies.of[protocol.name].admitted
         return tallies
 
     def _begin(self, init: int) -> None:
@@ -120,7 +130,7 @@ class Kernel:
             for group in self.groups
         ]
         self.pairs = Pairs(self.space, self.layout, self.protocols)
-        self.orders = Orders(self.space)
+        self.orders = SerialOrders(self.space)
         self.options: dict[tuple[int, int], list[int]] = {}
         self._idle.clear()
 
@@ -136,7 +146,8 @@ class Kernel:
 
     # One step: what may come after a prefix
 
-    def _extend(self, lines: list[_Line], vocabulary: int) -> None:
+    def _extend(self, lines: list[_ViewPrefix], vocabulary: int) -> None:
+        self.check()
         position = len(self.states)
         fixed = self.shard.choices[position - 1 : position]
         runs = [self._options(state, position) for state in self.states]
@@ -166,7 +177,7 @@ class Kernel:
                 self.states.pop()
                 self.choices.pop()
 
-    def _last(self, line: _Line, runs: list[list[int]], vocabulary: int) -> None:
+    def _last(self, line: _ViewPrefix, runs: list[list[int]], vocabulary: int) -> None:
         """The last step of one view: the same as above, where nearly all the time goes."""
         view, commits, prefix, _ = line
         mine = view.protocols
@@ -205,10 +216,10 @@ class Kernel:
                         longer.count += 1
                     else:
                         self.choices.append((k, version))
-                        self._leaf(_Line(view, (*commits, number), longer, False), vocabulary)
+                        self._leaf(_ViewPrefix(view, (*commits, number), longer, False), vocabulary)
                         self.choices.pop()
 
-    def _slow(self, line: _Line, number: int, k: int, version: int, vocabulary: int) -> None:
+    def _slow(self, line: _ViewPrefix, number: int, k: int, version: int, vocabulary: int) -> None:
         if number == FAILS:
             self._fails(k, version, self.n)
         if number < 0:
@@ -245,11 +256,11 @@ class Kernel:
             statement = self.scope.statements[k][position - 1]
             error = done.effect.error
             choices = (*self.choices, (k, version))
-            self.failure = Failure(
+            self.failure = FailedStatement(
                 self.shard.init, choices, statement.sql, error.exception, str(error)
             )
 
-    def _grown(self, line: _Line, number: int, version: int) -> _Line | None:
+    def _grown(self, line: _ViewPrefix, number: int, version: int) -> _ViewPrefix | None:
         """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
         view, commits, prefix, forked = line
         if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
@@ -277,7 +288,7 @@ class Kernel:
         longer = view.judge.longer(prefix, row << shift | alive)
         if longer is None:
             return None
-        return _Line(view, (*commits, number), longer, forked)
+        return _ViewPrefix(view, (*commits, number), longer, forked)
 
     def _unrecorded(self, view: _View, effect: int) -> bool:
         """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
@@ -285,13 +296,13 @@ class Kernel:
         done = self.space.done[effect]
         key = protocol.name, done.footing, tuple(map(bool, done.paths))
         if key not in self._idle:
-            alone = frame([Event("T", done.bare, 0, 1)], reasons=False)
+            alone = self.space.form.frame([Event("T", done.bare, 0, 1)], reasons=False)
             self._idle[key] = bool(labels(alone, protocol).get(NO_OP))
         return self._idle[key]
 
     # Whole candidates
 
-    def _leaf(self, line: _Line, vocabulary: int) -> None:
+    def _leaf(self, line: _ViewPrefix, vocabulary: int) -> None:
         view, commits, prefix, _ = line
         if not prefix.count:
             self.found.append(prefix)
@@ -310,7 +321,7 @@ class Kernel:
             *self.states[: self.n],
             self.space.after(self.states[self.n - 1], commits[-1] >> 1),
         ]
-        writers: tuple[Writer, ...] = tuple(
+        writers: tuple[WriterAt, ...] = tuple(
             (k, position)
             for position, ((k, _), number) in enumerate(zip(self.choices, commits, strict=True), 1)
             if not number & 1

@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.counting.space import Space
 
-__all__ = ["Orders"]
+__all__ = ["SerialOrders"]
 
-Writer = tuple[int, int]
+WriterAt = tuple[int, int]
 """A statement of the scope by its number, and the commit position that it has."""
 
 
-class Orders:
+class SerialOrders:
     """What serial orders of writers give, one after another from the initial table."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self._bags: dict[tuple[Writer, ...], frozenset[int]] = {}
-        self._anyhow: dict[tuple[Writer, ...], frozenset[int]] = {(): frozenset((0,))}
-        self._ends: dict[tuple[Writer, ...], int | None] = {(): 0}
+        self._bags: dict[tuple[WriterAt, ...], frozenset[int]] = {}
+        self._anyhow: dict[tuple[WriterAt, ...], frozenset[int]] = {(): frozenset((0,))}
+        self._ends: dict[tuple[WriterAt, ...], int | None] = {(): 0}
 
-    def end(self, order: tuple[Writer, ...]) -> int | None:
+    def end(self, order: tuple[WriterAt, ...]) -> int | None:
         """The state that writers in this order lead to; None if one of them fails."""
         if order not in self._ends:
             before = self.end(order[:-1])
@@ -37,7 +37,7 @@ class Orders:
             return None
         return self.space.after(state, number)
 
-    def bags(self, writers: tuple[Writer, ...]) -> frozenset[int]:
+    def bags(self, writers: tuple[WriterAt, ...]) -> frozenset[int]:
         """The tables, as bags, that some order of the writers gives."""
         known = self._bags.get(writers)
         if known is None:
@@ -45,7 +45,7 @@ class Orders:
             self._bags[writers] = known
         return known
 
-    def _any(self, writers: tuple[Writer, ...]) -> frozenset[int]:
+    def _any(self, writers: tuple[WriterAt, ...]) -> frozenset[int]:
         """The states that some order of the writers leads to: whoever comes last, after the others."""
         known = self._anyhow.get(writers)
         if known is None:
@@ -57,12 +57,12 @@ class Orders:
             known = self._anyhow[writers] = frozenset(end for end in ends if end is not None)
         return known
 
-    def gives(self, writers: tuple[Writer, ...], state: int) -> bool:
+    def gives(self, writers: tuple[WriterAt, ...], state: int) -> bool:
         """Whether the writers in this order give the tables of a state."""
         end = self.end(writers)
         return end is not None and self.space.bag(end) == self.space.bag(state)
 
-    def explain(self, writers: Sequence[Writer], states: Sequence[int]) -> bool:
+    def explain(self, writers: Sequence[WriterAt], states: Sequence[int]) -> bool:
         """Whether at every version some order of the writers so far gives the tables: ``writers`` by
         position, ``states`` the state at each version from 0.
         """

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.counting.space import transaction
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.monotone import pairwise
-from isolitmus.checker.running.frames import BASIC, SETS, frame
 from isolitmus.model.execution import Event
 from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
@@ -40,13 +39,13 @@ class Layout:
 
     >>> layout = Layout({"rw", "log", "Blind"})
     >>> layout.relations, layout.sets, bin(layout.mask({"rw"}, 3))
-    (('rw', 'log'), ('Blind',), '0b110001100')
+    (('log', 'rw'), ('Blind',), '0b11000110000')
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         wanted = frozenset(names)
-        self.relations = tuple(name for name in BASIC if name in wanted)
-        self.sets = tuple(name for name in SETS if name in wanted)
+        self.relations = tuple(sorted(name for name in wanted if name[0].islower()))
+        self.sets = tuple(sorted(wanted.difference(self.relations)))
         self.start = len(self.sets)
         self.width = 1 + 2 * len(self.relations)
 
@@ -137,7 +136,7 @@ class Pairs:
         done, recorded = self._parts(number)
         key = done.footing, recorded, tuple(map(bool, done.paths))
         if key not in self._footings:
-            made = frame([_event(done.bare, 1, recorded, 0)], reasons=False)
+            made = self.space.form.frame([_event(done.bare, 1, recorded, 0)], reasons=False)
             of_sets = self.layout.members(made, 0)
             self._footings[key] = of_sets << self.shift | self._admitting(made)
         self.alone[number] = self._footings[key]
@@ -173,7 +172,7 @@ class Pairs:
         for number, read_version in zip(commits, versions, strict=True):
             done, recorded = self._parts(number)
             events.append(_event(done.effect, done.position, recorded, read_version))
-        return frame(events, reasons=False)
+        return self.space.form.frame(events, reasons=False)
 
     def _parts(self, number: int) -> tuple[Done, bool]:
         return self.space.done[number >> 1], not number & 1
@@ -184,7 +183,7 @@ class Pairs:
         if key not in self._footings:
             first = _event(a.bare, 1, a_writes, 0)
             second = _event(b.bare, 2, b_writes, 1 if seen else 0)
-            two = frame([first, second], reasons=False)
+            two = self.space.form.frame([first, second], reasons=False)
             number = self.layout.pair(two, 0, 1)
             self._footings[key] = number << self.shift | self._admitting(two)
         return self._footings[key]

@@ -3,7 +3,7 @@
 States and effects are numbered by their contents, so that whatever is asked of them later can be
 remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so equal
 contents are equal in every respect. Premise: what a statement looks for is a function of itself and of
-the rows that it read (semantics.md 3.1: programs are deterministic).
+the rows that it read (docs/semantics.md, 3.1: programs are deterministic).
 """
 
 from __future__ import annotations
@@ -12,31 +12,28 @@ from collections import defaultdict
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, initial
-from isolitmus.checker.running.locality import scans
+from isolitmus.checker.running.execute import initial
 from isolitmus.model.execution import Effect, Event, RowRead
-from isolitmus.model.footprint import Footprint
 from isolitmus.model.table import TableState
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    from isolitmus.checker.running.locality import Scans
     from isolitmus.model.execution import Database
+    from isolitmus.model.file import File
+    from isolitmus.model.format import Scans
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement
-    from isolitmus.model.table import File
 
 __all__ = ["Done", "Space", "transaction"]
 
-Version = tuple[str, str, str]
+RowAt = tuple[str, str, str]
 """A version of a row: table, identity, writer."""
 
 OF_STATE = tuple(f.name for f in fields(TableState) if f.name != "files")
 OF_EFFECT = tuple(f.name for f in fields(Effect) if f.name not in ("reads", "footprint"))
 OF_READ = tuple(f.name for f in fields(RowRead) if f.name != "matches")
-OF_FOOTPRINT = tuple(f.name for f in fields(Footprint) if f.name != "schema")
 
 
 def transaction(position: int) -> str:
@@ -45,21 +42,25 @@ def transaction(position: int) -> str:
 
 
 class Done(NamedTuple):
-    """An effect with what is asked of it often: the row versions that it read and those that it
-    overwrote. ``plain`` False: that is not one version for each row (it writes what was not in its
-    snapshot, or was there twice because two commits removed one file).
-    ``bare`` is the effect without rows; two of one ``footing`` differ at most in the names of files in
-    ``paths``, of which relations ask only whether they are the same.
-    """
+    """An effect with what is asked of it often."""
 
     effect: Effect
+    """What a statement does in a state."""
     position: int
-    read: frozenset[Version]
-    overwrote: frozenset[Version]
+    """The version that it is to make."""
+    read: frozenset[RowAt]
+    """The row versions that it read."""
+    overwrote: frozenset[RowAt]
+    """The row versions that it overwrote."""
     plain: bool
+    """False: that is not one version for each row (it writes what was not in its snapshot, or was there twice
+    because two commits removed one file)."""
     bare: Effect
+    """The effect without rows."""
     footing: int
+    """Two of one footing differ at most in the names of files in ``paths``."""
     paths: tuple[frozenset[str], ...]
+    """The names of its files, of which relations ask only whether they are the same."""
 
 
 class Space:
@@ -74,7 +75,7 @@ class Space:
     """
 
     def __init__(self, scope: Scope, init: tuple[Statement, ...]) -> None:
-        self.scope, self.init = scope, init
+        self.scope, self.init, self.form = scope, init, format_named(scope.format)
         self.databases: list[Database] = []
         self._files_of: list[Mapping[str, tuple[int, ...]]] = []
         self.done: list[Done] = []
@@ -90,7 +91,7 @@ class Space:
         self._alike: dict[Hashable, int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._bag_of: dict[int, int] = {}
-        self.state(initial(scope.tables, init))
+        self.state(initial(self.form, scope.tables, init))
 
     def state(self, database: Database) -> int:
         """The number of a state; that of the initial one is 0."""
@@ -117,7 +118,7 @@ class Space:
             known = self._alike.get(alike)
             if known is None:
                 statement = self.scope.statements[k][position - 1]
-                made = effect(
+                made = self.form.effect(
                     statement, self.databases[state], transaction(position), self.scope.tables
                 )
                 known = self._alike[alike] = self._number(made, state, k, position)
@@ -128,7 +129,7 @@ class Space:
         """What the effect of a statement on a state depends on."""
         if (k, position) not in self._scans:
             statement = self.scope.statements[k][position - 1]
-            self._scans[k, position] = scans(statement, self.scope.tables)
+            self._scans[k, position] = self.form.scans(statement, self.scope.tables)
         found = self._scans[k, position]
         database = self.databases[state]
         if found is None or any(table.header is not None for table in database.values()):
@@ -151,7 +152,9 @@ class Space:
         if known is None:
             done = self.done[number]
             event = Event(transaction(done.position), done.effect, 0)
-            known = self._after[state, number] = self.state(after(self.databases[state], event))
+            known = self._after[state, number] = self.state(
+                self.form.after(self.databases[state], event)
+            )
         return known
 
     def bag(self, state: int) -> int:
@@ -171,7 +174,7 @@ class Space:
 
     def _done(self, made: Effect, state: int, position: int) -> Done:
         read = frozenset((r.table, row.id, row.writer) for r in made.reads for row in r.matched)
-        overwrote: set[Version] = set()
+        overwrote: set[RowAt] = set()
         plain = len({(w.table, w.id) for w in made.writes}) == len(made.writes)
         own = f"{transaction(position)}."
         there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -219,6 +222,7 @@ def _contents(made: Effect) -> Iterator[Hashable]:
     for read in made.reads:
         yield tuple(getattr(read, name) for name in OF_READ)
     if made.footprint is not None:
-        yield made.footprint.schema.name
-        for name in OF_FOOTPRINT:
-            yield getattr(made.footprint, name)
+        yield made.footprint.table
+        for part in fields(made.footprint):
+            if part.name != "schema":
+                yield getattr(made.footprint, part.name)

@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 
     from isolitmus.model.scope import Scope
 
-__all__ = ["Choices", "Failure", "First", "Shard", "Shards", "Tallies", "Tally", "count", "shards"]
+__all__ = [
+    "Choices",
+    "FailedStatement",
+    "First",
+    "Shard",
+    "Shards",
+    "Tallies",
+    "Tally",
+    "count",
+    "shards",
+]
 
 Choices = tuple[tuple[int, int], ...]
 """For each commit position the number of a statement and the version that it read."""
@@ -29,28 +39,52 @@ class Shard(NamedTuple):
     choices: Choices
 
 
-class Failure(NamedTuple):
-    """A statement that failed at run time, where (initial table, choices), and how."""
+class FailedStatement(NamedTuple):
+    """A statement that failed at run time, where, and how."""
 
     init: int
+    """The initial table, by its number."""
     choices: Choices
+    """The candidate: who came with which statement, and what it had read."""
     sql: str
+    """The statement."""
     exception: str
+    """Its class."""
     why: str
+    """Its message."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What one protocol admits: how many candidates, of them those that each level forbids (with the
-    first one), those that no serial order explains at some version, and those whose final table is
-    not what the order of the log gives.
-    """
+    """What one protocol admits, and on how many candidates it is silent."""
 
     admitted: int = 0
+    """How many candidates."""
     forbidden: dict[str, int] = field(default_factory=dict)
+    """How many of them each level forbids."""
     first: dict[str, First] = field(default_factory=dict)
+    """The first that each level forbids."""
     unexplained: int = 0
+    """How many of them no serial order explains at some version."""
     not_log_order: int = 0
+    """How many of them end with a table that the order of the log does not give."""
+    silent: int = 0
+    """How many candidates it neither admits nor forbids."""
+
+    @property
+    def for_conflicts_alone(self) -> dict[str, int]:
+        """Of the candidates that a level forbids for their conflicts, how many a serial order explains all
+        the same: their final table (``log-serializable``), some order every version (``write-serializable``).
+
+        >>> Tally(admitted=9, forbidden={"write-serializable": 4}, unexplained=1).for_conflicts_alone
+        {'write-serializable': 3}
+        """
+        not_so = {"log-serializable": self.not_log_order, "write-serializable": self.unexplained}
+        return {
+            level: number - not_so[level]
+            for level, number in self.forbidden.items()
+            if number >= not_so.get(level, number + 1)
+        }
 
     def offer(self, level: str, found: First) -> None:
         """Keep the first of the candidates that a level forbids."""
@@ -62,6 +96,7 @@ class Tally:
         self.admitted += other.admitted
         self.unexplained += other.unexplained
         self.not_log_order += other.not_log_order
+        self.silent += other.silent
         for level, number in other.forbidden.items():
             self.forbidden[level] = self.forbidden.get(level, 0) + number
         for level, found in other.first.items():
@@ -71,12 +106,13 @@ class Tally:
 @dataclass(slots=True)
 class Tallies:
     """The tally of each protocol, by name; how many candidates had a statement that failed after
-    commits that some protocol admits, and the first such statement.
+    commits that some protocol admits, and the first such statement. ``candidates`` were counted.
     """
 
     of: dict[str, Tally]
     failed: int = 0
-    failure: Failure | None = None
+    failure: FailedStatement | None = None
+    candidates: int = 0
 
     @classmethod
     def none(cls, protocols: Iterable[str], levels: Sequence[str]) -> Tallies:
@@ -88,6 +124,7 @@ class Tallies:
         for name, tally in other.of.items():
             self.of[name].add(tally)
         self.failed += other.failed
+        self.candidates += other.candidates
         if other.failure is not None and (self.failure is None or other.failure < self.failure):
             self.failure = other.failure
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -13,17 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.kernel import Kernel
 from isolitmus.checker.counting.tally import shards
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
 
-    from isolitmus.checker.counting.tally import Tallies
+    from isolitmus.checker.counting.tally import Shards, Tallies
+    from isolitmus.model.budget import Budget
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["Work", "cores", "counted", "kernel"]
+__all__ = ["Work", "cores", "counted", "kernel", "parts"]
+
+EACH = 50_000
+"""The most candidates of one shard: of a count that is ended, those that are done are known."""
+LOOK = 0.1
+"""Seconds between two looks at what the work may take, while processes count."""
 
 
 class Work(NamedTuple):
@@ -47,13 +54,21 @@ def kernel(work: Work) -> Kernel:
     return Kernel(work.scope, work.n, work.protocols, work.levels)
 
 
-def counted(work: Work, wanted: Iterable[int], processes: int) -> Iterator[tuple[int, Tallies]]:
+def parts(work: Work) -> Shards:
+    """What is counted at a time."""
+    return shards(work.scope, work.n, EACH)
+
+
+def counted(
+    work: Work, wanted: Iterable[int], processes: int, budget: Budget
+) -> Iterator[tuple[int, Tallies]]:
     """The shards of these numbers, each with its tallies as it is done; the processes, if there are
-    several, end with the iteration.
+    several, end with the iteration. A Limit once the budget is spent; Ended if a process is ended.
     """
-    cut = shards(work.scope, work.n)
+    cut = parts(work)
     if processes == 1:
         own = kernel(work)
+        own.check = budget.check
         for index in wanted:
             yield index, own.count(cut[index])
         return
@@ -66,12 +81,13 @@ def counted(work: Work, wanted: Iterable[int], processes: int) -> Iterator[tuple
                     running.add(pool.submit(_count, index))
             if not running:
                 return
+            budget.check()
             try:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = wait(running, LOOK, FIRST_COMPLETED)
                 for one in done:
                     yield one.result()
             except BrokenProcessPool:
-                raise IsolitmusError(
+                raise Ended(
                     "a process of the sweep was ended from outside (out of memory?); fewer at a time,"
                     " --cores 1, need less"
                 ) from None
@@ -108,13 +124,22 @@ class _Here:
     """What a process of a pool counts with."""
 
     kernel: Kernel
+    cut: Shards
 
 
 def _begin(work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Here.kernel = kernel(work)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _Here.kernel, _Here.cut = kernel(work), parts(work)
+
+
+def _end_with_parent() -> None:
+    """Else a process whose parent is killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _count(index: int) -> tuple[int, Tallies]:
-    own = _Here.kernel
-    return index, own.count(shards(own.scope, own.n)[index])
+    return index, _Here.kernel.count(_Here.cut[index])

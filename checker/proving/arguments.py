@@ -4,7 +4,7 @@ The specs enter as their texts, by ``Formulas``; what is written here is for any
 formula that a solver proves from what the first spec demands and the premises on tables; what then
 follows of it by induction stands beside it, and later lemmas may use it.
 
-**By steps** (Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair of r goes up in the order of
+**By steps** (docs/semantics.md, Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair of r goes up in the order of
 the log. Or every second does: who is led back by r, is led on, by any second step, past where it came
 from. Then a cycle, walked by single steps where they go up and by double steps where not, would go up
 for ever, and it is finite. (Two steps back in a row, and one back to oneself, cannot be: the second step
@@ -30,10 +30,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.proving.domain import PREDICATE, ROW, TRANSACTION, Term
-from isolitmus.checker.proving.formulas import Formulas, Pairs, contained, demands
+from isolitmus.checker.proving.domain import PREDICATE, ROW, TRANSACTION, Z3Expr
+from isolitmus.checker.proving.formulas import Formulas, RelationFormula, contained, demands
 from isolitmus.checker.proving.premises import EVERY_VERSION_READ, PREMISES
-from isolitmus.checker.proving.tables import Tables
+from isolitmus.checker.proving.tables import TableVocabulary
 from isolitmus.model.spec import Fold
 from isolitmus.model.vocabulary import SETS
 
@@ -75,38 +75,41 @@ class Theory:
     """A question in a domain: the tables, what the first spec says, the relations of the second."""
 
     def __init__(self, question: Question, domain: Domain) -> None:
-        self.tables = Tables(domain)
+        self.tables = TableVocabulary(domain)
         self.formulas = Formulas(self.tables)
         self.facts = [*domain.facts, *self.tables.facts, *demands(self.formulas, question.a)]
         self._fold = Fold(self.formulas, question.b.definitions)
         names = question.a.needs | question.b.needs
         self.sets = [name for name in SETS if name in names and name != "Writer"]
 
-    def relation(self, axiom: Axiom) -> Pairs:
+    def relation(self, axiom: Axiom) -> RelationFormula:
         """What an axiom of the second spec is about."""
         return self._fold.relation(axiom.expr)
 
-    def order(self, name: str) -> Pairs:
+    def order(self, name: str) -> RelationFormula:
         """An order that there is: that of the log, or one by an axiom of the first spec."""
         return self.formulas.orders[name]
 
 
-Claim = Callable[[Theory], Term]
+FormulaClaim = Callable[[Theory], Z3Expr]
 
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A claim to be proved, in words and as a formula, from those of the premises that are its tools;
-    and what later lemmas may use of it, the claim itself or what follows by induction. One that only
-    ``helps`` may fail.
-    """
+    """A claim to be proved."""
 
     name: str
+    """What later lemmas call it."""
     words: str
+    """What it says."""
     tools: frozenset[str]
-    claim: Claim
-    hence: Claim | None = None
+    """The premises and lemmas that it may use."""
+    claim: FormulaClaim
+    """What it says, as a formula."""
+    hence: FormulaClaim | None = None
+    """What later lemmas may use of it where that is not the claim but what follows by induction."""
     helps: bool = False
+    """It may fail."""
 
 
 def arguments(question: Question) -> list[list[Lemma]]:
@@ -149,28 +152,28 @@ def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[st
             return [*choices, Lemma(name, words, tools, _no_cycle(axiom, most))]
 
 
-def _empty(axiom: Axiom) -> Claim:
-    def claim(theory: Theory) -> Term:
+def _empty(axiom: Axiom) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         return tables.domain.forall((T, T), lambda i, j: tables.z3.Not(r(i, j)))
 
     return claim
 
 
-def _irreflexive(axiom: Axiom) -> Claim:
-    def claim(theory: Theory) -> Term:
+def _irreflexive(axiom: Axiom) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         return tables.domain.forall((T,), lambda i: tables.z3.Not(r(i, i)))
 
     return claim
 
 
-def _steps(axiom: Axiom, order: str) -> Claim:
+def _steps(axiom: Axiom, order: str) -> FormulaClaim:
     return lambda theory: contained(theory.tables, theory.relation(axiom), theory.order(order))
 
 
-def _leaps(axiom: Axiom, order: str) -> Claim:
-    def claim(theory: Theory) -> Term:
+def _leaps(axiom: Axiom, order: str) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
         tables, r, up = theory.tables, theory.relation(axiom), theory.order(order)
         z3 = tables.z3
         return tables.domain.forall(
@@ -181,12 +184,12 @@ def _leaps(axiom: Axiom, order: str) -> Claim:
     return claim
 
 
-def _no_cycle(axiom: Axiom, most: int) -> Claim:
-    def claim(theory: Theory) -> Term:
+def _no_cycle(axiom: Axiom, most: int) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         z3 = tables.z3
 
-        def none(*cycle: Term) -> Term:
+        def none(*cycle: Z3Expr) -> Z3Expr:
             steps = zip(cycle, [*cycle[1:], cycle[0]], strict=True)
             return z3.Not(z3.And([r(i, j) for i, j in steps]))
 
@@ -196,7 +199,7 @@ def _no_cycle(axiom: Axiom, most: int) -> Claim:
 
 
 def _as_defined() -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
         return tables.domain.forall(
@@ -212,7 +215,7 @@ def _as_defined() -> Lemma:
 
 
 def _as_read() -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
         return tables.domain.forall(
@@ -233,7 +236,7 @@ def _as_read() -> Lemma:
 
 
 def _saw_what_it_wrote() -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
         return tables.domain.forall(
@@ -249,11 +252,11 @@ def _saw_what_it_wrote() -> Lemma:
 
 
 def _rows(order: str) -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3, version = tables.z3, tables.version
 
-        def step(a: Term, k: Term, b: Term, x: Term) -> Term:
+        def step(a: Z3Expr, k: Z3Expr, b: Z3Expr, x: Z3Expr) -> Z3Expr:
             next_one = z3.And(
                 tables.first(k, x, version(a)), z3.Or(k == b, version(k) < version(b))
             )
@@ -262,7 +265,7 @@ def _rows(order: str) -> Lemma:
 
         return tables.domain.forall((T, T, T, ROW), step)
 
-    def hence(theory: Theory) -> Term:
+    def hence(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         return tables.domain.forall(
             (T, T, ROW),
@@ -273,19 +276,19 @@ def _rows(order: str) -> Lemma:
     return Lemma("row-order", words, frozenset(), claim, hence, helps=True)
 
 
-def _both(tables: Tables, a: Term, b: Term, x: Term) -> Term:
+def _both(tables: TableVocabulary, a: Z3Expr, b: Z3Expr, x: Z3Expr) -> Z3Expr:
     return tables.z3.And(
         a != b, tables.writes(a, x), tables.writes(b, x), tables.version(a) < tables.version(b)
     )
 
 
 def _first_committer(order: str) -> Lemma:
-    def missed(theory: Theory, i: Term, j: Term, x: Term) -> Term:
+    def missed(theory: Theory, i: Z3Expr, j: Z3Expr, x: Z3Expr) -> Z3Expr:
         tables = theory.tables
         unseen = tables.relation("unseen")(i, j)
         return tables.z3.And(tables.writes(i, x), tables.writes(j, x), unseen)
 
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
         return tables.domain.forall(
@@ -300,7 +303,7 @@ def _first_committer(order: str) -> Lemma:
             ),
         )
 
-    def hence(theory: Theory) -> Term:
+    def hence(theory: Theory) -> Z3Expr:
         tables = theory.tables
         return tables.domain.forall(
             (T, T, ROW), lambda i, j, x: tables.z3.Not(missed(theory, i, j, x))
@@ -313,16 +316,16 @@ def _first_committer(order: str) -> Lemma:
 
 
 def _next_is_first() -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3, version = tables.z3, tables.version
 
-        def of_two(i: Term, j: Term, x: Term) -> Term:
+        def of_two(i: Z3Expr, j: Z3Expr, x: Z3Expr) -> Z3Expr:
             return z3.Implies(
                 z3.And(_next_to(tables, i, j), tables.writes(j, x)), tables.first(j, x, version(i))
             )
 
-        def of_one(i: Term, x: Term) -> Term:
+        def of_one(i: Z3Expr, x: Z3Expr) -> Z3Expr:
             return z3.Implies(tables.writes(i, x), tables.last(i, x, version(i)))
 
         return z3.And(
@@ -335,13 +338,13 @@ def _next_is_first() -> Lemma:
     return Lemma("next-is-first", words, frozenset(), claim, claim)
 
 
-def _next_to(tables: Tables, i: Term, j: Term) -> Term:
+def _next_to(tables: TableVocabulary, i: Z3Expr, j: Z3Expr) -> Z3Expr:
     z3, version = tables.z3, tables.version
     return z3.And(tables.relation("log")(i, j), version(j) == version(i) + 1)
 
 
 def _reader(order: str) -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3 = tables.z3
         return tables.domain.forall(
@@ -356,7 +359,7 @@ def _reader(order: str) -> Lemma:
 
 
 def _missed(order: str) -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3 = tables.z3
         return tables.domain.forall(
@@ -371,7 +374,7 @@ def _missed(order: str) -> Lemma:
 
 
 def _next(order: str) -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         return tables.domain.forall(
             (T, T), lambda i, j: tables.z3.Implies(_next_to(tables, i, j), before(i, j))
@@ -382,11 +385,11 @@ def _next(order: str) -> Lemma:
 
 
 def _log(order: str) -> Lemma:
-    def claim(theory: Theory) -> Term:
+    def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3, log = tables.z3, tables.relation("log")
 
-        def step(i: Term, j: Term) -> Term:
+        def step(i: Z3Expr, j: Z3Expr) -> Z3Expr:
             between = tables.domain.forall(
                 (T,), lambda k: z3.Implies(z3.And(log(i, k), log(k, j)), before(k, j))
             )
@@ -394,7 +397,7 @@ def _log(order: str) -> Lemma:
 
         return tables.domain.forall((T, T), step)
 
-    def hence(theory: Theory) -> Term:
+    def hence(theory: Theory) -> Z3Expr:
         tables = theory.tables
         return contained(tables, tables.relation("log"), theory.order(order))
 

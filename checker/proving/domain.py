@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "PREDICATE", "ROW", "TRANSACTION", "VERSION", "Domain", "Everything", "Few"]
 
-Term = Any
+Z3Expr = Any
 
 TRANSACTION = "Transaction"
 ROW = "Row"
@@ -33,15 +33,15 @@ class Domain(Protocol):
     """
 
     @property
-    def context(self) -> Term: ...
+    def context(self) -> Z3Expr: ...
     @property
-    def facts(self) -> Sequence[Term]: ...
-    def forall(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term: ...
-    def exists(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term: ...
-    def within(self, version: Term) -> Term: ...
+    def facts(self) -> Sequence[Z3Expr]: ...
+    def forall(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr: ...
+    def exists(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr: ...
+    def within(self, version: Z3Expr) -> Z3Expr: ...
 
 
-def sort(name: str, context: Term) -> Term:
+def sort(name: str, context: Z3Expr) -> Z3Expr:
     """The sort as Z3 has it: versions are integers, of the others nothing is known."""
     import z3
 
@@ -53,7 +53,7 @@ class Everything:
     many of these, and then what is said of all is spelt out.
     """
 
-    facts: tuple[Term, ...] = ()
+    facts: tuple[Z3Expr, ...] = ()
 
     def __init__(self, transactions: int | None = None) -> None:
         import z3
@@ -66,15 +66,15 @@ class Everything:
             for k in range(1, (transactions or 0) + 1)
         ]
 
-    def forall(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term:
+    def forall(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr:
         return self._bind(self._z3.And, self._z3.ForAll, sorts, claim)
 
-    def exists(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term:
+    def exists(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr:
         return self._bind(self._z3.Or, self._z3.Exists, sorts, claim)
 
     def _bind(
-        self, spelt: Term, quantified: Term, sorts: Sequence[str], claim: Callable[..., Term]
-    ) -> Term:
+        self, spelt: Z3Expr, quantified: Z3Expr, sorts: Sequence[str], claim: Callable[..., Z3Expr]
+    ) -> Z3Expr:
         """One quantifier for all that is not spelt out; the choices of what is spelt out around it."""
         bound = {
             k: self._name(name)
@@ -86,11 +86,11 @@ class Everything:
         body = parts[0] if len(parts) == 1 else spelt(parts)
         return quantified(list(bound.values()), body) if bound else body
 
-    def _name(self, of: str) -> Term:
+    def _name(self, of: str) -> Z3Expr:
         self._bound += 1
         return self._z3.Const(f"{of[0].lower()}!{self._bound}", sort(of, self.context))
 
-    def within(self, version: Term) -> Term:
+    def within(self, version: Z3Expr) -> Z3Expr:
         return version == version  # noqa: PLR0124
 
 
@@ -105,7 +105,7 @@ class Few:
         self._z3: Any = z3
         self.context: Any = z3.Context()
         counts = {TRANSACTION: transactions, ROW: rows, FILE: files, PREDICATE: 1}
-        self._members: dict[str, list[Term]] = {
+        self._members: dict[str, list[Z3Expr]] = {
             name: [z3.Const(f"{name[0]}{k}", sort(name, self.context)) for k in range(1, count + 1)]
             for name, count in counts.items()
         }
@@ -113,18 +113,18 @@ class Few:
         self._members[VERSION] = [z3.IntVal(n, self.context) for n in range(transactions + 1)]
 
     @property
-    def transactions(self) -> list[Term]:
+    def transactions(self) -> list[Z3Expr]:
         """The transactions."""
         return self._members[TRANSACTION]
 
-    def forall(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term:
+    def forall(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr:
         return self._z3.And([claim(*choice) for choice in self._choices(sorts)])
 
-    def exists(self, sorts: Sequence[str], claim: Callable[..., Term]) -> Term:
+    def exists(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr:
         return self._z3.Or([claim(*choice) for choice in self._choices(sorts)])
 
-    def within(self, version: Term) -> Term:
+    def within(self, version: Z3Expr) -> Z3Expr:
         return self._z3.Or([version == n for n in self._members[VERSION]])
 
-    def _choices(self, sorts: Sequence[str]) -> product[tuple[Term, ...]]:
+    def _choices(self, sorts: Sequence[str]) -> product[tuple[Z3Expr, ...]]:
         return product(*(self._members[name] for name in sorts))

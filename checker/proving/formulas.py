@@ -12,27 +12,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.proving.domain import TRANSACTION, Term, sort
+from isolitmus.checker.proving.domain import TRANSACTION, Z3Expr, sort
 from isolitmus.checker.running.execute import NO_OP
 from isolitmus.model.spec import Binary, Fold, Name
 
 if TYPE_CHECKING:
-    from isolitmus.checker.proving.tables import Tables
-    from isolitmus.model.spec import Expr, Spec
+    from isolitmus.checker.proving.tables import TableVocabulary
+    from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["Formulas", "Members", "Pairs", "contained", "demands"]
+__all__ = ["Formulas", "RelationFormula", "SetFormula", "contained", "demands"]
 
-Pairs = Callable[[Term, Term], Term]
-Members = Callable[[Term], Term]
+RelationFormula = Callable[[Z3Expr, Z3Expr], Z3Expr]
+SetFormula = Callable[[Z3Expr], Z3Expr]
 T = TRANSACTION
 
 
-def contained(tables: Tables, inner: Pairs, outer: Pairs) -> Term:
+def contained(tables: TableVocabulary, inner: RelationFormula, outer: RelationFormula) -> Z3Expr:
     """The formula that one relation lies in the other."""
     return tables.domain.forall((T, T), lambda i, j: tables.z3.Implies(inner(i, j), outer(i, j)))
 
 
-def _transitive(tables: Tables, r: Pairs) -> Term:
+def _transitive(tables: TableVocabulary, r: RelationFormula) -> Z3Expr:
     return tables.domain.forall(
         (T, T, T), lambda i, j, k: tables.z3.Implies(tables.z3.And(r(i, j), r(j, k)), r(i, k))
     )
@@ -45,16 +45,16 @@ class Formulas:
     finds. ``facts`` are what is known of closures and orders.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: TableVocabulary) -> None:
         self.tables = tables
-        self.facts: list[Term] = []
-        self.orders: dict[str, Pairs] = {"log": self._up}
+        self.facts: list[Z3Expr] = []
+        self.orders: dict[str, RelationFormula] = {"log": self._up}
         self._closures = 0
 
-    def _up(self, i: Term, j: Term) -> Term:
+    def _up(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.tables.position(i) < self.tables.position(j)
 
-    def order(self, name: str, inside: Iterable[Pairs]) -> None:
+    def order(self, name: str, inside: Iterable[RelationFormula]) -> None:
         """A strict order with these relations inside: what it means that together they are acyclic."""
         z3 = self.tables.z3
         before = self._fresh(f"before by {name}")
@@ -63,38 +63,38 @@ class Formulas:
         self.facts += [contained(self.tables, part, before) for part in inside]
         self.orders[name] = before
 
-    def _fresh(self, name: str) -> Pairs:
+    def _fresh(self, name: str) -> RelationFormula:
         z3 = self.tables.z3
         context = self.tables.domain.context
         transaction = sort(T, context)
-        fresh: Pairs = z3.Function(name, transaction, transaction, z3.BoolSort(context))
+        fresh: RelationFormula = z3.Function(name, transaction, transaction, z3.BoolSort(context))
         return fresh
 
-    def relation(self, name: str) -> Pairs:
+    def relation(self, name: str) -> RelationFormula:
         return self.tables.relation(name)
 
-    def members(self, name: str) -> Members:
+    def members(self, name: str) -> SetFormula:
         return self.tables.members(name)
 
-    def union(self, a: Pairs, b: Pairs) -> Pairs:
+    def union(self, a: RelationFormula, b: RelationFormula) -> RelationFormula:
         return lambda i, j: self.tables.z3.Or(a(i, j), b(i, j))
 
-    def intersection(self, a: Pairs, b: Pairs) -> Pairs:
+    def intersection(self, a: RelationFormula, b: RelationFormula) -> RelationFormula:
         return lambda i, j: self.tables.z3.And(a(i, j), b(i, j))
 
-    def difference(self, a: Pairs, b: Pairs) -> Pairs:
+    def difference(self, a: RelationFormula, b: RelationFormula) -> RelationFormula:
         return lambda i, j: self.tables.z3.And(a(i, j), self.tables.z3.Not(b(i, j)))
 
-    def compose(self, a: Pairs, b: Pairs) -> Pairs:
-        if isinstance(a, _Identity):
+    def compose(self, a: RelationFormula, b: RelationFormula) -> RelationFormula:
+        if isinstance(a, _IdentityFormula):
             return lambda i, k: self.tables.z3.And(a.on(i), b(i, k))
-        if isinstance(b, _Identity):
+        if isinstance(b, _IdentityFormula):
             return lambda i, k: self.tables.z3.And(a(i, k), b.on(k))
         return lambda i, k: self.tables.domain.exists(
             (T,), lambda j: self.tables.z3.And(a(i, j), b(j, k))
         )
 
-    def plus(self, a: Pairs) -> Pairs:
+    def plus(self, a: RelationFormula) -> RelationFormula:
         self._closures += 1
         closure = self._fresh(f"closure {self._closures}")
         self.facts += [contained(self.tables, a, closure), _transitive(self.tables, closure)]
@@ -106,49 +106,49 @@ class Formulas:
         ]
         return closure
 
-    def reflexive(self, a: Pairs) -> Pairs:
+    def reflexive(self, a: RelationFormula) -> RelationFormula:
         return lambda i, j: self.tables.z3.Or(i == j, a(i, j))
 
-    def inverse(self, a: Pairs) -> Pairs:
+    def inverse(self, a: RelationFormula) -> RelationFormula:
         return lambda i, j: a(j, i)
 
-    def identity(self, on: Members) -> Pairs:
-        return _Identity(on)
+    def identity(self, on: SetFormula) -> RelationFormula:
+        return _IdentityFormula(on)
 
-    def set_union(self, a: Members, b: Members) -> Members:
+    def set_union(self, a: SetFormula, b: SetFormula) -> SetFormula:
         return lambda i: self.tables.z3.Or(a(i), b(i))
 
-    def set_intersection(self, a: Members, b: Members) -> Members:
+    def set_intersection(self, a: SetFormula, b: SetFormula) -> SetFormula:
         return lambda i: self.tables.z3.And(a(i), b(i))
 
-    def set_difference(self, a: Members, b: Members) -> Members:
+    def set_difference(self, a: SetFormula, b: SetFormula) -> SetFormula:
         return lambda i: self.tables.z3.And(a(i), self.tables.z3.Not(b(i)))
 
-    def complement(self, a: Members) -> Members:
+    def complement(self, a: SetFormula) -> SetFormula:
         return lambda i: self.tables.z3.Not(a(i))
 
 
-class _Identity:
+class _IdentityFormula:
     """``[S]``, kept apart so that composing with it needs no third transaction."""
 
-    def __init__(self, on: Members) -> None:
+    def __init__(self, on: SetFormula) -> None:
         self.on = on
 
-    def __call__(self, i: Term, j: Term) -> Term:
+    def __call__(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         import z3
 
         return z3.And(i == j, self.on(i))
 
 
-def demands(formulas: Formulas, spec: Spec) -> list[Term]:
+def demands(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
     """What a spec says of a history that it admits; its orders are added to ``formulas.orders``.
 
     A transaction that it shows as a no-op is not recorded, and so no writer.
     """
     tables, fold = formulas.tables, Fold(formulas, spec.definitions)
     z3, domain = tables.z3, tables.domain
-    said: list[Term] = []
-    for axiom in spec.axioms:
+    said: list[Z3Expr] = []
+    for axiom in spec.demands:
         parts = [fold.relation(part) for part in _parts(axiom.expr, spec.definitions)]
         match axiom.test:
             case "empty":
@@ -164,7 +164,7 @@ def demands(formulas: Formulas, spec: Spec) -> list[Term]:
     return said
 
 
-def _parts(expr: Expr, definitions: Mapping[str, Expr]) -> list[Expr]:
+def _parts(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> list[CatExpr]:
     """Relations whose union is the expression: what is said of each is easier to use than of all."""
     match expr:
         case Binary("|", left, right):
@@ -178,13 +178,13 @@ def _parts(expr: Expr, definitions: Mapping[str, Expr]) -> list[Expr]:
             return [expr]
 
 
-def _negated(negation: Callable[[Term], Term], r: Pairs) -> Pairs:
+def _negated(negation: Callable[[Z3Expr], Z3Expr], r: RelationFormula) -> RelationFormula:
     return lambda i, j: negation(r(i, j))
 
 
-def _diagonal(negation: Callable[[Term], Term], r: Pairs) -> Members:
+def _diagonal(negation: Callable[[Z3Expr], Z3Expr], r: RelationFormula) -> SetFormula:
     return lambda i: negation(r(i, i))
 
 
-def _apart(z3: Term, a: Members, b: Members) -> Members:
+def _apart(z3: Z3Expr, a: SetFormula, b: SetFormula) -> SetFormula:
     return lambda i: z3.Not(z3.And(a(i), b(i)))

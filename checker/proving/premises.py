@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.proving.domain import FILE, PREDICATE, ROW, TRANSACTION, VERSION, Term
+from isolitmus.checker.proving.domain import FILE, PREDICATE, ROW, TRANSACTION, VERSION, Z3Expr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.proving.tables import Tables
+    from isolitmus.checker.proving.tables import TableVocabulary
 
 __all__ = ["EVERY_VERSION_READ", "PREMISES", "Premise"]
 
@@ -24,18 +24,25 @@ T = TRANSACTION
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What is assumed of all histories over tables: a name, a sentence, a formula."""
+    """What is assumed of all histories over tables."""
 
     name: str
+    """What lemmas call it."""
     sentence: str
-    formula: Callable[[Tables], Term]
+    """What it says."""
+    formula: Callable[[TableVocabulary], Z3Expr]
+    """What it says, to be proved from."""
+    scope: str = ""
+    """Where it says what kind of statements are meant, not what a table is: the words in a theorem's headline."""
+    outside: str = ""
+    """And what is wrong with statements that are not meant."""
 
 
-def _snapshot(t: Tables) -> Term:
+def _snapshot(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall((T,), lambda j: t.z3.Implies(t.writer(j), t.read(j) < t.version(j)))
 
 
-def _put_if_absent(t: Tables) -> Term:
+def _put_if_absent(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T),
         lambda i, j: t.z3.Implies(
@@ -44,22 +51,22 @@ def _put_if_absent(t: Tables) -> Term:
     )
 
 
-def _sessions(t: Tables) -> Term:
+def _sessions(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall((T, T), lambda i, j: t.z3.Not(t.relation("so")(i, j)))
 
 
-def _committed(t: Tables) -> Term:
+def _committed(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T,), lambda i: t.z3.Implies(t.writer(i), t.z3.Not(t.members("Aborted")(i)))
     )
 
 
-def _tracked(t: Tables, j: Term, x: Term) -> Term:
+def _tracked(t: TableVocabulary, j: Z3Expr, x: Z3Expr) -> Z3Expr:
     """It is a row that a writer who read it must have recorded as read."""
     return t.z3.And(t.writer(j), t.z3.Not(t.members("Large")(j)), t.z3.Not(t.definition(x)))
 
 
-def _read_files(t: Tables) -> Term:
+def _read_files(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, PREDICATE, ROW),
         lambda j, p, x: t.z3.Implies(
@@ -74,7 +81,7 @@ def _read_files(t: Tables) -> Term:
     )
 
 
-def _read_predicates(t: Tables) -> Term:
+def _read_predicates(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T, PREDICATE, ROW),
         lambda i, j, p, x: t.z3.Implies(
@@ -84,7 +91,7 @@ def _read_predicates(t: Tables) -> Term:
     )
 
 
-def _files(t: Tables) -> Term:
+def _files(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (FILE, ROW, VERSION, T),
         lambda f, x, n, i: t.z3.Implies(
@@ -99,7 +106,7 @@ def _files(t: Tables) -> Term:
     )
 
 
-def _rows(t: Tables) -> Term:
+def _rows(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, PREDICATE, ROW, VERSION),
         lambda j, p, x, n: t.z3.Implies(
@@ -117,7 +124,7 @@ def _rows(t: Tables) -> Term:
     )
 
 
-def _read_before_written(t: Tables) -> Term:
+def _read_before_written(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, ROW),
         lambda j, x: t.z3.Implies(
@@ -127,7 +134,7 @@ def _read_before_written(t: Tables) -> Term:
     )
 
 
-def _born_once(t: Tables) -> Term:
+def _born_once(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T, ROW),
         lambda i, j, x: t.z3.Implies(
@@ -136,11 +143,11 @@ def _born_once(t: Tables) -> Term:
     )
 
 
-def _no_restores(t: Tables) -> Term:
+def _no_restores(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall((T,), lambda i: t.z3.Not(t.members("Large")(i)))
 
 
-def _blind(t: Tables) -> Term:
+def _blind(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, PREDICATE, ROW, VERSION),
         lambda j, p, x, n: t.z3.Implies(
@@ -150,33 +157,33 @@ def _blind(t: Tables) -> Term:
     )
 
 
-def _compactions(t: Tables) -> Term:
-    def only_moves(j: Term) -> Term:
+def _compactions(t: TableVocabulary) -> Z3Expr:
+    def only_moves(j: Z3Expr) -> Z3Expr:
         other = t.z3.Or(t.members("Marked")(j), t.members("Empty")(j))
         return t.z3.And(t.members("NoData")(j), t.z3.Not(other))
 
     return _apart_from_rows(t, only_moves)
 
 
-def _backfills(t: Tables) -> Term:
+def _backfills(t: TableVocabulary) -> Z3Expr:
     return _apart_from_rows(t, t.members("Backfill"))
 
 
-def _apart_from_rows(t: Tables, who: Callable[[Term], Term]) -> Term:
+def _apart_from_rows(t: TableVocabulary, who: Callable[[Z3Expr], Z3Expr]) -> Z3Expr:
     """That these writers read no row and write none."""
 
-    def neither(j: Term, p: Term, x: Term, n: Term) -> Term:
+    def neither(j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
         nothing = t.z3.And(t.z3.Not(_matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
         return t.z3.Implies(t.z3.And(t.writer(j), who(j)), nothing)
 
     return t.domain.forall((T, PREDICATE, ROW, VERSION), neither)
 
 
-def _matches_row(t: Tables, j: Term, p: Term, x: Term, n: Term) -> Term:
+def _matches_row(t: TableVocabulary, j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
     return t.z3.And(t.matches(j, p, x, n), t.z3.Not(t.definition(x)))
 
 
-def _definitions(t: Tables) -> Term:
+def _definitions(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T, ROW),
         lambda i, j, x: t.z3.Implies(
@@ -186,14 +193,14 @@ def _definitions(t: Tables) -> Term:
     )
 
 
-def _metadata(t: Tables) -> Term:
+def _metadata(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, ROW),
         lambda i, x: t.z3.Implies(t.z3.And(t.definition(x), t.writes(i, x)), t.members("Meta")(i)),
     )
 
 
-def _gapless(t: Tables) -> Term:
+def _gapless(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T),
         lambda i, j: t.z3.Implies(
@@ -205,7 +212,7 @@ def _gapless(t: Tables) -> Term:
     )
 
 
-def _something_written(t: Tables) -> Term:
+def _something_written(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T,),
         lambda i: t.z3.Implies(
@@ -221,7 +228,7 @@ def _something_written(t: Tables) -> Term:
     )
 
 
-def _readers(t: Tables) -> Term:
+def _readers(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T,),
         lambda i: t.z3.Implies(
@@ -235,11 +242,19 @@ PREMISES = (
         "snapshot",
         "a transaction reads one version of the table, and commits a later one",
         _snapshot,
+        "each of which reads one version",
+        "reads another version than its own",
     ),
     Premise(
         "put-if-absent", "a version of the log is written once (put if absent)", _put_if_absent
     ),
-    Premise("sessions", "each transaction is one statement in a session of its own", _sessions),
+    Premise(
+        "sessions",
+        "each transaction is one statement in a session of its own",
+        _sessions,
+        "each in a session of its own",
+        "shares a session",
+    ),
     Premise(
         "committed", "what a version holds was written by transactions that committed", _committed
     ),
@@ -254,12 +269,16 @@ PREMISES = (
         "a row that a writer read, unless it is a RESTORE, lies in a file that it recorded as read or"
         " removes: all its reads are tracked (that of the next identity value is not)",
         _read_files,
+        "whose reads are all tracked",
+        "has a read that is not tracked",
     ),
     Premise(
         "read-predicates",
         "a file with a row that matches what a writer reads, unless it is a RESTORE, meets a predicate"
         " that it recorded",
         _read_predicates,
+        "whose reads are all tracked",
+        "has a read that is not tracked",
     ),
     Premise(
         "files", "files are immutable: a row is changed only after its file was removed", _files
@@ -270,14 +289,24 @@ PREMISES = (
         "whoever changes or deletes a row, or puts it back without a RESTORE, has read it (no blind"
         " overwrites)",
         _read_before_written,
+        "which have read what they change",
+        "writes what it has not read",
     ),
-    Premise("no-restores", "nobody puts rows back by a RESTORE", _no_restores),
+    Premise(
+        "no-restores",
+        "nobody puts rows back by a RESTORE",
+        _no_restores,
+        "none of them a RESTORE",
+        "restores",
+    ),
     Premise("born-once", "the row that an insert creates is new", _born_once),
     Premise(
         "blind",
         "what says that it is a blind append is no RESTORE and reads no row of the table, nor an identity"
         " value (raw transactions apart, which may say so untruly)",
         _blind,
+        "which read nothing where they append blindly",
+        "reads where it appends blindly",
     ),
     Premise(
         "compactions",
@@ -285,6 +314,8 @@ PREMISES = (
         " writes none (raw transactions and writes apart that say dataChange=false untruly; and what has"
         " no action is not recorded)",
         _compactions,
+        "which only move rows where they change no data",
+        "is recorded as changing no data, and does not only move rows",
     ),
     Premise(
         "backfills",
@@ -297,8 +328,17 @@ PREMISES = (
 EVERY_VERSION_READ = (
     Premise("gapless", "the versions of the log have no gaps", _gapless),
     Premise(
-        "something-written", "every writer puts in, changes or takes out a row", _something_written
+        "something-written",
+        "every writer puts in, changes or takes out a row",
+        _something_written,
+        outside="has a writer of no row",
     ),
-    Premise("readers", "of every version somebody reads the whole table", _readers),
+    Premise(
+        "readers",
+        "of every version somebody reads the whole table",
+        _readers,
+        "with a reader of all of every version",
+        "has a version that nobody reads",
+    ),
 )
 """What is assumed on top if every version is read."""

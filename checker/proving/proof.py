@@ -13,7 +13,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.proving.arguments import Question, Theory, arguments
-from isolitmus.checker.proving.domain import Everything, Few, Term
+from isolitmus.checker.proving.domain import Everything, Few, Z3Expr
+from isolitmus.checker.reading.solver import answer as answer_of
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.readable import Readable, few
 from isolitmus.model.reads import needs_reads
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.domain import Domain
     from isolitmus.checker.proving.premises import Premise
 
-__all__ = ["Proof", "Step", "prove"]
+__all__ = ["Proof", "ProofStep", "prove"]
 
 DEPENDENCIES = ("wr", "ww", "rw")
 
@@ -45,17 +49,21 @@ OUTCOMES: dict[str, Outcome] = {"unsat": "holds", "sat": "fails", "unknown": "un
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What became of a lemma: with the premises and lemmas that it took, or with a counterexample, in
-    words.
-    """
+class ProofStep:
+    """What became of a lemma."""
 
     lemma: str
+    """Its name."""
     words: str
+    """What it says."""
     outcome: Outcome
+    """Whether it was proved."""
     seconds: float
+    """How long it took."""
     took: frozenset[str] = frozenset()
+    """The premises and lemmas that the solver used."""
     counterexample: tuple[str, ...] = ()
+    """If there is one, in words."""
 
     def to_json(self) -> dict[str, object]:
         """The step as ``separate --json`` has it."""
@@ -69,27 +77,38 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """A proof that a spec admits nothing which another forbids, or an attempt at one.
-
-    ``premises`` are what it took, or what an attempt might have used.
-    """
+class Proof(Readable):
+    """A proof that a spec admits nothing which another forbids, or an attempt at one."""
 
     question: Question
-    steps: tuple[Step, ...]
+    """Which spec and which other."""
+    steps: tuple[ProofStep, ...]
+    """What became of each lemma."""
     premises: tuple[Premise, ...]
+    """What it took, or what an attempt might have used."""
     seconds: float
+    """How long it took."""
     holds: bool
+    """It is a proof."""
+
+    def __repr__(self) -> str:
+        """What was to be proved, and its lemmas."""
+        claim = f"{self.question.a.name} admits nothing that {self.question.b.name} forbids"
+        steps = (f"  {step.lemma}, {step.outcome}: {step.words}" for step in self.steps)
+        return few([f"{'proved' if self.holds else 'not proved'}: {claim}", *steps])
 
     @property
-    def failed(self) -> tuple[Step, ...]:
+    def failed(self) -> tuple[ProofStep, ...]:
         """The lemmas that were not proved."""
         return tuple(step for step in self.steps if step.outcome != "holds")
 
 
-def prove(question: Question, *, without: Collection[str] = (), seconds: float = SECONDS) -> Proof:
+def prove(
+    question: Question, *, without: Collection[str] = (), budget: Budget | None = None
+) -> Proof:
     """The proof, or how far it came; ``without``: names of premises that are not to be used.
-    ``seconds``: for each lemma, after which it is unknown.
+    ``budget``: of all lemmas together; each is unknown once it is spent, and if it has no
+    time of its own, after each SECONDS that the solver takes to no avail.
 
     >>> from isolitmus.specs import level
     >>> question = Question(level("write-serializable"), level("snapshot-isolation"))
@@ -100,18 +119,19 @@ def prove(question: Question, *, without: Collection[str] = (), seconds: float =
     'snapshot'
     """
     start = monotonic()
+    budget = budget or Budget()
     premises = tuple(p for p in question.premises if p.name not in without)
-    steps: list[Step] = []
+    steps: list[ProofStep] = []
     for spec in (question.a, question.b):
         if needs_reads(spec):
             words = f"{spec.name} looks at reads one by one, and no argument does"
-            steps.append(Step("reads", words, "unknown", 0.0))
+            steps.append(ProofStep("reads", words, "unknown", 0.0))
             return Proof(question, tuple(steps), premises, 0.0, holds=False)
     known: list[Lemma] = []
     for choices in arguments(question):
         for lemma in choices:
-            obligation = _Obligation(question, lemma, tuple(known), premises)
-            step = obligation.step(seconds, last=lemma is choices[-1] and not lemma.helps)
+            obligation = _Obligation(question, lemma, tuple(known), premises, budget)
+            step = obligation.step(last=lemma is choices[-1] and not lemma.helps)
             if step.outcome == "holds":
                 known.append(lemma)
                 break
@@ -124,7 +144,7 @@ def prove(question: Question, *, without: Collection[str] = (), seconds: float =
     return Proof(question, used, needed, monotonic() - start, holds=True)
 
 
-def _used(steps: list[Step], goals: set[str]) -> tuple[Step, ...]:
+def _used(steps: list[ProofStep], goals: set[str]) -> tuple[ProofStep, ...]:
     """The steps that the goals took, and those that these took, and so on."""
     wanted = set(goals)
     for step in reversed(steps):
@@ -141,11 +161,12 @@ class _Obligation:
     lemma: Lemma
     known: tuple[Lemma, ...]
     premises: tuple[Premise, ...]
+    budget: Budget
 
     @property
-    def tools(self) -> dict[str, Callable[[Theory], Term]]:
+    def tools(self) -> dict[str, Callable[[Theory], Z3Expr]]:
         """What may be used, by name: premises, and what lemmas gave. The solver says what it took."""
-        tools: dict[str, Callable[[Theory], Term]] = {}
+        tools: dict[str, Callable[[Theory], Z3Expr]] = {}
         for lemma in self.known:
             if lemma.hence is not None:
                 tools[lemma.name] = lemma.hence
@@ -154,54 +175,58 @@ class _Obligation:
                 tools[premise.name] = _of_tables(premise)
         return tools
 
-    def step(self, seconds: float, *, last: bool) -> Step:
+    def step(self, *, last: bool) -> ProofStep:
         """What becomes of it; only if nothing else would do (``last``), its failing is looked into."""
         start = monotonic()
         counterexample: tuple[str, ...] = ()
-        answer, took = self.refute_everywhere(seconds, QUICK if last else HINT)
+        answer, took = self.refute_everywhere(QUICK if last else HINT)
         if answer != "unsat" and last:
-            found = self.refute_among_few(seconds)
+            found = self.refute_among_few()
             if found is not None:
                 answer, counterexample = "sat", found
             elif answer == "unknown":
-                answer, took = self.refute_everywhere(seconds)
+                answer, took = self.refute_everywhere()
         name, words = self.lemma.name, self.lemma.words
         outcome = OUTCOMES[answer]
-        return Step(name, words, outcome, monotonic() - start, took, counterexample)
+        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample)
 
-    def refute_everywhere(self, seconds: float, units: int = 0) -> tuple[str, frozenset[str]]:
+    @property
+    def part(self) -> Budget:
+        """What one question to the solver may take."""
+        return self.budget.within(SECONDS) if self.budget.seconds is None else self.budget
+
+    def refute_everywhere(self, units: int = 0) -> tuple[str, frozenset[str]]:
         """What the solver says of a counterexample of any size, and the tools that exclude it; with
         ``units``, if so much work is enough.
         """
+        part = self.part
         solver, tools, _ = self.denied(Everything(self.question.transactions))
-        solver.set("timeout", _milliseconds(seconds))
         solver.set("rlimit", units)
-        answer = str(solver.check(*tools))
+        answer = _ask(solver, tools, part)
         if answer != "unsat":
             return answer, frozenset()
         took = list(solver.unsat_core())
         solver.set("rlimit", BRIEF)
         for tool in tuple(took):
             fewer = [other for other in took if str(other) != str(tool)]
-            if str(solver.check(*fewer)) == "unsat":
+            if _ask(solver, fewer, part) == "unsat":
                 took = fewer
         return answer, frozenset(map(str, took))
 
-    def refute_among_few(self, seconds: float) -> tuple[str, ...] | None:
+    def refute_among_few(self) -> tuple[str, ...] | None:
         """A counterexample with a few transactions, in words; None if there is none, or no time."""
+        part = self.part
         most = self.question.transactions
-        end = monotonic() + seconds
         for transactions, rows, files in SMALL:
-            if monotonic() > end or (most is not None and transactions > most):
+            if most is not None and transactions > most:
                 break
             domain = Few(transactions, rows, files)
             solver, tools, theory = self.denied(domain)
-            solver.set("timeout", _milliseconds(seconds))
-            if str(solver.check(*tools)) == "sat":
+            if _ask(solver, tools, part) == "sat":
                 return _words(theory, domain, solver.model())
         return None
 
-    def denied(self, domain: Domain) -> tuple[Term, list[Term], Theory]:
+    def denied(self, domain: Domain) -> tuple[Z3Expr, list[Z3Expr], Theory]:
         """A solver to which the lemma's claim is denied, and what to assume: that the tools hold."""
         import z3
 
@@ -217,23 +242,25 @@ class _Obligation:
         return solver, assumed, theory
 
 
-def _milliseconds(seconds: float) -> int:
-    """As the solver has it; to it 0 is no limit."""
-    return max(1, int(seconds * 1000))
+def _ask(solver: Any, assumptions: list[Z3Expr], budget: Budget) -> str:
+    try:
+        return answer_of(solver, assumptions, budget)
+    except Limit:
+        return "unknown"
 
 
-def _of_tables(premise: Premise) -> Callable[[Theory], Term]:
+def _of_tables(premise: Premise) -> Callable[[Theory], Z3Expr]:
     return lambda theory: premise.formula(theory.tables)
 
 
-def _words(theory: Theory, domain: Few, model: Term) -> tuple[str, ...]:
+def _words(theory: Theory, domain: Few, model: Z3Expr) -> tuple[str, ...]:
     """A counterexample: its transactions in the order of the log, and how they depend."""
     tables = theory.tables
 
-    def true(formula: Term) -> bool:
+    def true(formula: Z3Expr) -> bool:
         return str(model.eval(formula, model_completion=True)) == "True"
 
-    def number(term: Term) -> int:
+    def number(term: Z3Expr) -> int:
         return int(str(model.eval(term, model_completion=True)))
 
     order = sorted(domain.transactions, key=lambda t: number(tables.position(t)))

@@ -1,7 +1,7 @@
 """Histories over tables as formulas: what is primitive, and the relations of frames defined from it.
 
-The definitions are those of ``checker.running.frames``, for any number of transactions. Primitive are
-the version that a transaction became and the one that it read; which rows it wrote, and whether that
+The definitions are those of ``checker.running.frames`` and ``checker.delta.relations``, for any number
+of transactions. Primitive are the version that a transaction became and the one that it read; which rows it wrote, and whether that
 created the row; whether a row, as it stands in a version, matches a predicate that a transaction read
 by; which row is none, but stands for the definition of the table, its columns and constraints; which
 file holds a row in a version, which files a transaction recorded as read, which it removed.
@@ -19,7 +19,7 @@ from isolitmus.checker.proving.domain import (
     ROW,
     TRANSACTION,
     VERSION,
-    Term,
+    Z3Expr,
     sort,
 )
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.proving.domain import Domain
 
-__all__ = ["Tables"]
+__all__ = ["TableVocabulary"]
 
 
-class Tables:
+class TableVocabulary:
     """The vocabulary of tables over a domain."""
 
     def __init__(self, domain: Domain) -> None:
@@ -52,8 +52,8 @@ class Tables:
         self.last = self._function("last until", TRANSACTION, ROW, VERSION)
         self.created = self._function("creates", TRANSACTION, ROW)
         self._wrote = self._function("writes", TRANSACTION, ROW)
-        self._made: dict[tuple[str, int, int], Term] = {}
-        self._defined: dict[str, Callable[[Term, Term], Term]] = {
+        self._made: dict[tuple[str, int, int], Z3Expr] = {}
+        self._defined: dict[str, Callable[[Z3Expr, Z3Expr], Z3Expr]] = {
             "log": self._log,
             "vis": self._vis,
             "unseen": self._unseen,
@@ -65,7 +65,7 @@ class Tables:
         }
 
     @property
-    def facts(self) -> list[Term]:
+    def facts(self) -> list[Z3Expr]:
         """What first and last writers of a row are, and a read of all; and what versions there are."""
         return [
             self.domain.forall((TRANSACTION, PREDICATE, ROW, VERSION), self._sees_all),
@@ -76,29 +76,29 @@ class Tables:
             self.domain.forall((TRANSACTION,), lambda i: self.domain.within(self.read(i))),
         ]
 
-    def reads_all(self, r: Term, p: Term, i: Term) -> Term:
+    def reads_all(self, r: Z3Expr, p: Z3Expr, i: Z3Expr) -> Z3Expr:
         """The transaction r only reads: the whole version that i became, by the predicate p."""
         z3 = self.z3
         return z3.And(z3.Not(self.writer(r)), self.read(r) == self.version(i), self.sees_all(r, p))
 
-    def _sees_all(self, r: Term, p: Term, x: Term, n: Term) -> Term:
+    def _sees_all(self, r: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
         """What a predicate that all rows match says of one."""
         alike = self.matches(r, p, x, n) == self.there(x, n)
         return self.z3.Implies(self.sees_all(r, p), alike)
 
-    def _first(self, k: Term, x: Term, n: Term) -> Term:
+    def _first(self, k: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
         """The first writer of a row after a version."""
         z3, v = self.z3, self.version
         none = self._nobody(x, lambda m: z3.And(n < v(m), v(m) < v(k)))
         return self.first(k, x, n) == z3.And(self.writes(k, x), n < v(k), none)
 
-    def _last(self, k: Term, x: Term, n: Term) -> Term:
+    def _last(self, k: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
         """The last writer of a row up to a version."""
         z3, v = self.z3, self.version
         none = self._nobody(x, lambda m: z3.And(v(k) < v(m), v(m) <= n))
         return self.last(k, x, n) == z3.And(self.writes(k, x), v(k) <= n, none)
 
-    def _nobody(self, x: Term, between: Callable[[Term], Term]) -> Term:
+    def _nobody(self, x: Z3Expr, between: Callable[[Z3Expr], Z3Expr]) -> Z3Expr:
         z3 = self.z3
         return self.domain.forall(
             (TRANSACTION,), lambda m: z3.Not(z3.And(self.writes(m, x), between(m)))
@@ -109,11 +109,11 @@ class Tables:
         result = sort(of, context) if of else self.z3.BoolSort(context)
         return self.z3.Function(name, *(sort(s, context) for s in sorts), result)
 
-    def relation(self, name: str) -> Callable[[Term, Term], Term]:
+    def relation(self, name: str) -> Callable[[Z3Expr, Z3Expr], Z3Expr]:
         """A base relation, as a function of two transactions."""
         define = self._defined.get(name) or self._function(name, TRANSACTION, TRANSACTION)
 
-        def pair(i: Term, j: Term) -> Term:
+        def pair(i: Z3Expr, j: Z3Expr) -> Z3Expr:
             key = (name, i.get_id(), j.get_id())
             if key not in self._made:
                 self._made[key] = self.z3.And(i != j, define(i, j))
@@ -121,76 +121,76 @@ class Tables:
 
         return pair
 
-    def members(self, name: str) -> Callable[[Term], Term]:
+    def members(self, name: str) -> Callable[[Z3Expr], Z3Expr]:
         """A base set, as a function of a transaction."""
-        base: Callable[[Term], Term] = self._function(name, TRANSACTION)
+        base: Callable[[Z3Expr], Z3Expr] = self._function(name, TRANSACTION)
         return base
 
-    def writer(self, i: Term) -> Term:
+    def writer(self, i: Z3Expr) -> Z3Expr:
         """The transaction wrote, and so has a version."""
         return self.members("Writer")(i)
 
-    def writes(self, i: Term, x: Term) -> Term:
+    def writes(self, i: Z3Expr, x: Z3Expr) -> Z3Expr:
         """The transaction created, changed or deleted the row."""
         return self.z3.And(self.writer(i), self._wrote(i, x))
 
-    def creates(self, i: Term, x: Term) -> Term:
+    def creates(self, i: Z3Expr, x: Z3Expr) -> Z3Expr:
         """The transaction created the row."""
         return self.z3.And(self.writes(i, x), self.created(i, x))
 
-    def changed(self, i: Term, j: Term, p: Term, x: Term) -> Term:
+    def changed(self, i: Z3Expr, j: Z3Expr, p: Z3Expr, x: Z3Expr) -> Z3Expr:
         """The write of i changed whether the row matches the predicate of j."""
         before = self.matches(j, p, x, self.version(i) - 1)
         after = self.matches(j, p, x, self.version(i))
         return self.z3.And(self.writes(i, x), before != after)
 
-    def position(self, i: Term) -> Term:
+    def position(self, i: Z3Expr) -> Z3Expr:
         """Where a transaction stands in the order of the log: one that only reads, behind the version
         that it read.
         """
         return self.z3.If(self.writer(i), 2 * self.version(i), 2 * self.read(i) + 1)
 
-    def _log(self, i: Term, j: Term) -> Term:
+    def _log(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.z3.And(self.writer(i), self.writer(j), self.version(i) < self.version(j))
 
-    def _vis(self, i: Term, j: Term) -> Term:
+    def _vis(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.z3.And(self.writer(i), self.version(i) <= self.read(j))
 
-    def _unseen(self, i: Term, j: Term) -> Term:
+    def _unseen(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.z3.And(self._log(i, j), self.read(j) < self.version(i))
 
-    def _ww(self, i: Term, j: Term) -> Term:
+    def _ww(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.domain.exists(
             (ROW,),
             lambda x: self.z3.And(self.writes(i, x), self.first(j, x, self.version(i))),
         )
 
-    def _wr(self, i: Term, j: Term) -> Term:
+    def _wr(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         z3, read = self.z3, self.read
 
-        def through(x: Term, p: Term) -> Term:
+        def through(x: Z3Expr, p: Z3Expr) -> Z3Expr:
             item = z3.And(self.matches(j, p, x, read(j)), self.last(i, x, read(j)))
             seen = z3.And(self.version(i) <= read(j), self.changed(i, j, p, x))
             return z3.Or(item, seen)
 
         return self.domain.exists((ROW, PREDICATE), through)
 
-    def _rw(self, j: Term, i: Term) -> Term:
+    def _rw(self, j: Z3Expr, i: Z3Expr) -> Z3Expr:
         z3, read = self.z3, self.read
 
-        def through(x: Term, p: Term) -> Term:
+        def through(x: Z3Expr, p: Z3Expr) -> Z3Expr:
             item = z3.And(self.matches(j, p, x, read(j)), self.first(i, x, read(j)))
             missed = z3.And(read(j) < self.version(i), self.changed(i, j, p, x))
             return z3.Or(item, missed)
 
         return self.domain.exists((ROW, PREDICATE), through)
 
-    def _removes_meets_reads(self, i: Term, j: Term) -> Term:
+    def _removes_meets_reads(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.domain.exists(
             (FILE,), lambda f: self.z3.And(self.removes(i, f), self.read_file(j, f))
         )
 
-    def _removes_meets_removes(self, i: Term, j: Term) -> Term:
+    def _removes_meets_removes(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
         return self.domain.exists(
             (FILE,), lambda f: self.z3.And(self.removes(i, f), self.removes(j, f))
         )

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["admission"]
 
-Rows = Sequence[int]
-Reading = Callable[["Frame"], Rows]
-Members = Callable[["Frame"], int]
+Bits = Sequence[int]
+Reading = Callable[["Frame"], Bits]
+SetReading = Callable[["Frame"], int]
 
 
 def admission(spec: Spec) -> Callable[[Frame], bool]:
-    """Whether a frame satisfies every axiom of the spec, as a function to call millions of times.
+    """Whether a frame satisfies every axiom of the spec, which is silent on nothing in it, as a function to call
+    millions of times.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
 
@@ -36,7 +37,7 @@ def admission(spec: Spec) -> Callable[[Frame], bool]:
     False
     """
     fold = Fold(_Compiler(), spec.definitions)
-    tests = [_test(axiom, fold.relation(axiom.expr)) for axiom in spec.axioms]
+    tests = [_test(axiom, fold.relation(axiom.expr)) for axiom in spec.demands]
     return lambda frame: all(test(frame) for test in tests)
 
 
@@ -51,12 +52,12 @@ def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Identity:
+class _IdentityReading:
     """``[S]``, kept apart because composing with it only masks rows or columns."""
 
-    on: Members
+    on: SetReading
 
-    def __call__(self, frame: Frame) -> Rows:
+    def __call__(self, frame: Frame) -> Bits:
         members = self.on(frame)
         return [members & 1 << i for i in range(len(frame.nodes))]
 
@@ -67,7 +68,7 @@ class _Compiler:
     def relation(self, name: str) -> Reading:
         return lambda frame: frame.relations[name].rows
 
-    def members(self, name: str) -> Members:
+    def members(self, name: str) -> SetReading:
         return lambda frame: frame.sets[name]
 
     def union(self, a: Reading, b: Reading) -> Reading:
@@ -80,9 +81,9 @@ class _Compiler:
         return lambda frame: [x & ~y for x, y in zip(a(frame), b(frame), strict=True)]
 
     def compose(self, a: Reading, b: Reading) -> Reading:
-        if isinstance(a, _Identity):
+        if isinstance(a, _IdentityReading):
             return _from(a.on, b)
-        if isinstance(b, _Identity):
+        if isinstance(b, _IdentityReading):
             return _to(a, b.on)
         return lambda frame: (Relation(tuple(a(frame))) @ Relation(tuple(b(frame)))).rows
 
@@ -95,32 +96,32 @@ class _Compiler:
     def inverse(self, a: Reading) -> Reading:
         return lambda frame: Relation(tuple(a(frame))).inverse().rows
 
-    def identity(self, on: Members) -> Reading:
-        return _Identity(on)
+    def identity(self, on: SetReading) -> Reading:
+        return _IdentityReading(on)
 
-    def set_union(self, a: Members, b: Members) -> Members:
+    def set_union(self, a: SetReading, b: SetReading) -> SetReading:
         return lambda frame: a(frame) | b(frame)
 
-    def set_intersection(self, a: Members, b: Members) -> Members:
+    def set_intersection(self, a: SetReading, b: SetReading) -> SetReading:
         return lambda frame: a(frame) & b(frame)
 
-    def set_difference(self, a: Members, b: Members) -> Members:
+    def set_difference(self, a: SetReading, b: SetReading) -> SetReading:
         return lambda frame: a(frame) & ~b(frame)
 
-    def complement(self, a: Members) -> Members:
+    def complement(self, a: SetReading) -> SetReading:
         return lambda frame: (1 << len(frame.nodes)) - 1 & ~a(frame)
 
 
-def _from(on: Members, reading: Reading) -> Reading:
-    def rows(frame: Frame) -> Rows:
+def _from(on: SetReading, reading: Reading) -> Reading:
+    def rows(frame: Frame) -> Bits:
         members = on(frame)
         return [row if members >> i & 1 else 0 for i, row in enumerate(reading(frame))]
 
     return rows
 
 
-def _to(reading: Reading, on: Members) -> Reading:
-    def rows(frame: Frame) -> Rows:
+def _to(reading: Reading, on: SetReading) -> Reading:
+    def rows(frame: Frame) -> Bits:
         members = on(frame)
         return [row & members for row in reading(frame)]
 

@@ -8,29 +8,37 @@ commits.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.membership import membership
-from isolitmus.checker.reading.witness import Reasons, serial_order, shortest_cycle
-from isolitmus.checker.telling.words import member
+from isolitmus.checker.reading.witness import Reasons, joined_reasons, serial_order, shortest_cycle
+from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
-from isolitmus.model.spec import Binary, Bracket, Fold
-from isolitmus.model.verdict import Allowed, Forbidden, Needs, Verdict, Violation
+from isolitmus.model.spec import Binary, Bracket, Fold, Name
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Verdict, Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isolitmus.model.frame import Edge, Frame
-    from isolitmus.model.spec import Axiom, Expr, Spec
+    from isolitmus.model.spec import Axiom, CatExpr, Spec
 
 __all__ = [
     "BitsetAlgebra",
     "admits",
     "conflict",
     "first_conflict",
+    "first_silence",
     "judge",
     "labels",
     "missing",
     "violations",
 ]
+
+
+LOOKS = ("wr", "rw")
+"""What a transaction saw of others, and missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +93,9 @@ class BitsetAlgebra:
 def judge(frame: Frame, spec: Spec) -> Verdict:
     """What a spec says of a frame.
 
-    ``Allowed`` with an order of all transactions that respects the acyclic axioms, ``Forbidden`` with
-    one violation for each broken axiom, or ``Needs`` the names that the frame does not have.
+    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden`` with
+    one violation for each broken axiom, ``Silent`` if none is broken and something is left unsaid, or ``Needs``
+    the names that the frame does not have.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.cat import read
@@ -108,9 +117,52 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
     )
     if broken:
         return Forbidden(broken)
-    orders = [fold.relation(axiom.expr) for axiom in spec.axioms if axiom.test == "acyclic"]
-    order = serial_order(len(frame.nodes), orders)
-    return Allowed(tuple(frame.nodes[i] for i in order if i < frame.transactions))
+    unsaid = (_violation(silence.broken, fold, reasons, frame, spec) for silence in spec.silences)
+    silences = tuple(replace(v, kind="silent") for v in unsaid if v)
+    return Silent(silences) if silences else _witness(frame, spec, fold)
+
+
+def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
+    """An order of the transactions that the acyclic axioms are about; and if axioms forbid single cycles of
+    the others, one for each of these, with what it read and missed.
+    """
+    exprs = [axiom.expr for axiom in spec.axioms if axiom.test == "acyclic"]
+    orders = [fold.relation(expr) for expr in exprs]
+    everyone = (1 << frame.transactions) - 1
+    about = everyone if not exprs else 0
+    for expr in exprs:
+        about |= _related(expr, fold, spec) & everyone
+
+    def named(order: list[int], nodes: int) -> tuple[str, ...]:
+        return tuple(frame.nodes[i] for i in order if nodes >> i & 1)
+
+    n = len(frame.nodes)
+    alone = []
+    if any(axiom.test == "irreflexive" for axiom in spec.axioms):
+        for node in bits(everyone & ~about):
+            self = Relation.identity(n, 1 << node)
+            looks = [frame.relations[name] for name in LOOKS if name in spec.needs]
+            touching = [self @ look | look @ self for look in looks]
+            own = reduce(Relation.__or__, [*orders, *touching])
+            if own.acyclic():
+                alone.append(named(serial_order(n, [own]), about | 1 << node))
+    return Allowed(named(serial_order(n, orders), about), tuple(alone))
+
+
+def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
+    """The nodes that an expression may relate, as far as its text says so: all, unless it begins and
+    ends with ``[S]``.
+    """
+    match expr:
+        case Name(name) if name in spec.definitions:
+            return _related(spec.definitions[name], fold, spec)
+        case Binary("|", left, right):
+            return _related(left, fold, spec) | _related(right, fold, spec)
+        case Binary(";", _, _):
+            parts = _composed(expr)
+            if isinstance(parts[0], Bracket) and isinstance(parts[-1], Bracket):
+                return fold.members(parts[0].operand) | fold.members(parts[-1].operand)
+    return -1
 
 
 def missing(frame: Frame, spec: Spec) -> tuple[str, ...]:
@@ -125,12 +177,12 @@ def violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
 
 
 def admits(frame: Frame, spec: Spec) -> bool:
-    """Whether every axiom holds, without a witness: for counting.
+    """Whether every axiom holds and nothing is left unsaid, without a witness: for counting.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
     """
     fold = _fold(frame, spec)
-    return all(_holds(axiom, fold.relation(axiom.expr)) for axiom in spec.axioms)
+    return all(_holds(axiom, fold.relation(axiom.expr)) for axiom in spec.demands)
 
 
 def labels(frame: Frame, spec: Spec) -> dict[str, int]:
@@ -161,35 +213,60 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
     >>> first_conflict(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
     (0, 'Conflict')
     """
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    found = _first(checks, frame, spec, loser)
+    return None if found is None else (found[0], found[1].name)
+
+
+def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+    """The first winner of which, beside a commit, the spec says nothing, and the silence; None if all is said.
+
+    Asked of a commit that conflicts with nobody: silences excuse from no axiom.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.cat import read
+    >>> spec = read('"Mine" empty log as Conflict silent unseen as restore', "mine")
+    >>> first_silence(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
+    (0, 'restore')
+    """
+    found = _first([silence.broken for silence in spec.silences], frame, spec, loser)
+    return None if found is None else (found[0], found[1].name)
+
+
+def _first(
+    checks: Sequence[Axiom], frame: Frame, spec: Spec, loser: int
+) -> tuple[int, Axiom] | None:
+    """The first node that some checks have something against beside a later one, and the first of these."""
     fold = _fold(frame, spec)
-    checks = [(a.name, fold.relation(a.expr)) for a in spec.axioms if a.test == "empty"]
+    found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
     for winner in range(len(frame.nodes)):
-        for name, relation in checks:
+        for axiom, relation in found:
             if (winner, loser) in relation:
-                return winner, name
+                return winner, axiom
     return None
 
 
 def conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
-    """The first conflict of a commit with its reasons: what the commit would have violated.
+    """The first conflict of a commit with its reasons: what the commit would have violated. If there is none,
+    the first silence, which is of kind ``silent``.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.cat import read
     >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
-    >>> pair = {("unseen", 0, 1): "b missed a"}
+    >>> pair = {("unseen", 0, 1): Reason("b missed a")}
     >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
     >>> conflict(frame, spec, 1).cycle[0].why
     'b missed a; a is no blind append'
     """
-    found = first_conflict(frame, spec, loser)
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    silences = [silence.broken for silence in spec.silences]
+    found = _first(checks, frame, spec, loser) or _first(silences, frame, spec, loser)
     if found is None:
         return None
-    fold = _fold(frame, spec)
-    winner, name = found
-    axiom = next(
-        a for a in spec.axioms if a.name == name and (winner, loser) in fold.relation(a.expr)
-    )
-    return _broken(axiom, [(winner, loser)], Reasons(frame, fold, spec.definitions), frame, spec)
+    winner, axiom = found
+    reasons = Reasons(frame, _fold(frame, spec), spec.definitions)
+    violation = _broken(axiom, [(winner, loser)], reasons, frame, spec)
+    return replace(violation, kind="silent") if axiom in silences else violation
 
 
 def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
@@ -230,28 +307,34 @@ def _broken(
         ((first, last),) = steps
         parts = _composed(axiom.expr)
         for which, node, ends in ((0, first, parts), (-1, last, parts[::-1])):
-            words = _standing(ends, node, frame, spec)
-            why = dict.fromkeys([edges[which].why, *words])
-            edges[which] = replace(edges[which], why="; ".join(filter(None, why)))
+            standing = _standing(ends, node, frame, spec)
+            reason = joined_reasons("with", [*_parts(edges[which].reason), *standing])
+            edges[which] = replace(edges[which], reason=reason)
     return Violation(axiom.name, axiom.test, tuple(edges))
 
 
-def _composed(expr: Expr) -> list[Expr]:
+def _composed(expr: CatExpr) -> list[CatExpr]:
     """The parts of ``a ; b ; c``."""
     if isinstance(expr, Binary) and expr.op == ";":
         return _composed(expr.left) + _composed(expr.right)
     return [expr]
 
 
-def _standing(parts: list[Expr], node: int, frame: Frame, spec: Spec) -> list[str]:
-    """Why a node at the end of a chain is in the sets that stand there, in words."""
-    words: list[str] = []
+def _parts(reason: Reason) -> tuple[Reason, ...]:
+    parts: tuple[Reason, ...] = reason["parts"] if reason.kind == "with" else (reason,)
+    return parts
+
+
+def _standing(parts: list[CatExpr], node: int, frame: Frame, spec: Spec) -> list[Reason]:
+    """Why a node at the end of a chain is in the sets that stand there."""
+    reasons: list[Reason] = []
     for part in parts:
         if not isinstance(part, Bracket):
             break
         for name, inside in membership(part.operand, node, frame, spec.definitions):
-            words.append(member(frame.nodes[node], name, inside=inside))
-    return words
+            term = frame.term(name)
+            reasons.append(Reason.of("member", node=frame.nodes[node], term=term, inside=inside))
+    return reasons
 
 
 def _around(cycle: list[int]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 Choices. How an unknown transaction ended is always ours to suppose. The version order is, only if
 the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
 order". What is supposed is supposed in the history's favour: one completion that the spec admits is
-enough. When none is, the violation shown is one that every completion has, if there is one; else
+enough; if of one it is silent, it is silent on the history. When none is, the violation shown is one that every completion has, if there is one; else
 one of each of the first completions, with what it supposes.
 """
 
@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import judge, missing
 from isolitmus.checker.reading.monotone import increasing
-from isolitmus.model.completion import DOUBT, completions
+from isolitmus.model.budget import Budget
+from isolitmus.model.combine import outspoken
+from isolitmus.model.completion import completions
 from isolitmus.model.reads import needs_reads
-from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 
 if TYPE_CHECKING:
     from isolitmus.model.completion import Completion
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
+    from isolitmus.model.reason import Reason
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
@@ -33,10 +36,13 @@ SHOWN = 3
 """The most completions of which a violation is shown."""
 
 
-def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verdict:
+def check_history(
+    history: History, spec: Spec, *, limit: int = 100_000, budget: Budget | None = None
+) -> Verdict:
     """What a spec says of a history; the witness is an order of the committed transactions.
 
-    ``limit`` is the number of completions to try; with more to try the verdict is Unknown.
+    ``limit`` is the number of completions to try; with more to try the verdict is Unknown, and so it is once
+    the ``budget`` (default: three quarters of the memory that is free) is spent.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.catalogue import level
@@ -46,7 +52,7 @@ def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verd
     >>> check_history(History.parse("r1(x0) w1(x1) r2(x1) c1 c2"), level("serializable")).witness
     ('T1', 'T2')
     """
-    reads = needs_reads(spec)
+    reads, budget = needs_reads(spec), budget or Budget()
     first = next(history.completions())
     lacking = missing(first.frame(reasons=False, reads=reads), spec)
     if lacking:
@@ -55,21 +61,35 @@ def check_history(history: History, spec: Spec, *, limit: int = 100_000) -> Verd
     binds = any(binder.source == "versions" for binder in spec.binders)
     if orders and not binds and history.unordered():
         return Needs(("version order",))
-    admits = admission(spec)
+    admits, permits = admission(spec), admission(outspoken(spec))
+    silent: Completion | None = None
     common: Frame | None = None
     for tried, completion in enumerate(islice(completions(history, orders=orders), limit + 1)):
         if tried == limit:
             return Unknown(f"none of the first {limit} completions is allowed, and there are more")
+        ended = budget.spent()
+        if ended is not None:
+            return Unknown(f"{ended}; {tried:,} completions until then, none allowed")
         frame = completion.frame(reasons=False, reads=reads)
         if admits(frame):
             verdict = judge(completion.frame(reads=reads), spec)
             assert isinstance(verdict, Allowed)
             committed = {f"T{number}" for number in completion.committed}
-            return Allowed(tuple(name for name in verdict.witness if name in committed))
+            found = [
+                tuple(name for name in order if name in committed)
+                for order in (verdict.witness, *verdict.alone)
+            ]
+            return Allowed(found[0], tuple(found[1:]))
+        if spec.silences and silent is None and permits(frame):
+            silent = completion
         common = frame if common is None else _meet(common, frame)
+    if silent is not None:
+        verdict = judge(silent.frame(reads=reads), spec)
+        assert isinstance(verdict, Silent)
+        return verdict
     shown = first.frame(reads=reads)
     if common is not None and common.sets == shown.sets and increasing(spec):
-        forced = judge(replace(common, why=shown.why), spec)
+        forced = judge(replace(common, reasons=shown.reasons), spec)
         if isinstance(forced, Forbidden):
             return forced
     if not tried:
@@ -84,8 +104,21 @@ def _supposing(completion: Completion, spec: Spec, *, reads: bool) -> Violation:
     verdict = judge(completion.frame(reads=reads), spec)
     assert isinstance(verdict, Forbidden)
     violation = verdict.violations[0]
-    cycle = tuple(replace(edge, why=edge.why.replace(DOUBT, "")) for edge in violation.cycle)
+    cycle = tuple(replace(edge, reason=_supposed(edge.reason)) for edge in violation.cycle)
     return replace(violation, cycle=cycle, supposing=completion.supposing())
+
+
+def _supposed(reason: Reason) -> Reason:
+    """The reason, which no longer says of itself that it is supposed."""
+    if "doubt" in reason.nouns:
+        return reason.but(doubt=False)
+    if "parts" in reason.nouns:
+        return reason.but(parts=tuple(map(_supposed, reason["parts"])))
+    if "steps" in reason.nouns:
+        return reason.but(
+            steps=tuple((_supposed(one), instead) for one, instead in reason["steps"])
+        )
+    return reason
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["BitSlices", "Booleans", "Matrices", "Matrix", "admitted", "holds"]
+__all__ = ["BitSlices", "BooleanMatrix", "Booleans", "Matrices", "admitted", "axiom_holds"]
 
 B = TypeVar("B")
-Matrix = list[dict[int, B]]
+BooleanMatrix = list[dict[int, B]]
 """Row i holds j → the Boolean of the pair (i, j); a pair that is never there is left out."""
-Members = list[B]
+BooleanVector = list[B]
 
 
 class Booleans(Protocol[B]):
@@ -68,45 +68,45 @@ class Matrices(Generic[B]):
     >>> frames = Matrices(two, [0b11, 0b11], {"rw": [{1: 0b11}, {0: 0b01}]}, {})
     >>> from isolitmus.model.spec import Fold
     >>> from isolitmus.specs.cat import read
-    >>> bin(holds(frames, read('"A" acyclic rw as order', "a").axioms[0], Fold(frames, {})))
+    >>> bin(axiom_holds(frames, read('"A" acyclic rw as order', "a").axioms[0], Fold(frames, {})))
     '0b10'
     """
 
     booleans: Booleans[B]
-    exists: Members[B]
-    relations: Mapping[str, Matrix[B]]
-    sets: Mapping[str, Members[B]]
+    exists: BooleanVector[B]
+    relations: Mapping[str, BooleanMatrix[B]]
+    sets: Mapping[str, BooleanVector[B]]
 
-    def relation(self, name: str) -> Matrix[B]:
+    def relation(self, name: str) -> BooleanMatrix[B]:
         return self.relations[name]
 
-    def members(self, name: str) -> Members[B]:
+    def members(self, name: str) -> BooleanVector[B]:
         return self.sets[name]
 
-    def union(self, a: Matrix[B], b: Matrix[B]) -> Matrix[B]:
+    def union(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
         disj = self.booleans.disj
         return [
             {**x, **{j: disj([x[j], y]) if j in x else y for j, y in row.items()}}
             for x, row in zip(a, b, strict=True)
         ]
 
-    def intersection(self, a: Matrix[B], b: Matrix[B]) -> Matrix[B]:
+    def intersection(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
         both = self.booleans.both
         return [
             self._row({j: both(x[j], y) for j, y in row.items() if j in x})
             for x, row in zip(a, b, strict=True)
         ]
 
-    def difference(self, a: Matrix[B], b: Matrix[B]) -> Matrix[B]:
+    def difference(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
         both, neg = self.booleans.both, self.booleans.neg
         return [
             self._row({j: both(v, neg(y[j])) if j in y else v for j, v in x.items()})
             for x, y in zip(a, b, strict=True)
         ]
 
-    def compose(self, a: Matrix[B], b: Matrix[B]) -> Matrix[B]:
+    def compose(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
         both, disj, false = self.booleans.both, self.booleans.disj, self.booleans.false
-        product: Matrix[B] = []
+        product: BooleanMatrix[B] = []
         for row in a:
             terms: dict[int, list[B]] = {}
             for j, x in row.items():
@@ -117,7 +117,7 @@ class Matrices(Generic[B]):
             product.append({k: t[0] if len(t) == 1 else disj(t) for k, t in terms.items()})
         return product
 
-    def plus(self, a: Matrix[B]) -> Matrix[B]:
+    def plus(self, a: BooleanMatrix[B]) -> BooleanMatrix[B]:
         """The transitive closure (Warshall; as a circuit it is exact, too)."""
         both, disj = self.booleans.both, self.booleans.disj
         rows = [dict(row) for row in a]
@@ -131,36 +131,38 @@ class Matrices(Generic[B]):
                     row[j] = disj([row[j], term]) if j in row else term
         return [self._row(row) for row in rows]
 
-    def reflexive(self, a: Matrix[B]) -> Matrix[B]:
+    def reflexive(self, a: BooleanMatrix[B]) -> BooleanMatrix[B]:
         return self.union(a, self.identity(self.exists))
 
-    def inverse(self, a: Matrix[B]) -> Matrix[B]:
-        turned: Matrix[B] = [{} for _ in a]
+    def inverse(self, a: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        turned: BooleanMatrix[B] = [{} for _ in a]
         for i, row in enumerate(a):
             for j, x in row.items():
                 turned[j][i] = x
         return turned
 
-    def identity(self, on: Members[B]) -> Matrix[B]:
+    def identity(self, on: BooleanVector[B]) -> BooleanMatrix[B]:
         return [self._row({i: x}) for i, x in enumerate(on)]
 
-    def set_union(self, a: Members[B], b: Members[B]) -> Members[B]:
+    def set_union(self, a: BooleanVector[B], b: BooleanVector[B]) -> BooleanVector[B]:
         return [self.booleans.disj(pair) for pair in zip(a, b, strict=True)]
 
-    def set_intersection(self, a: Members[B], b: Members[B]) -> Members[B]:
+    def set_intersection(self, a: BooleanVector[B], b: BooleanVector[B]) -> BooleanVector[B]:
         return [self.booleans.both(x, y) for x, y in zip(a, b, strict=True)]
 
-    def set_difference(self, a: Members[B], b: Members[B]) -> Members[B]:
+    def set_difference(self, a: BooleanVector[B], b: BooleanVector[B]) -> BooleanVector[B]:
         return [self.booleans.both(x, self.booleans.neg(y)) for x, y in zip(a, b, strict=True)]
 
-    def complement(self, a: Members[B]) -> Members[B]:
+    def complement(self, a: BooleanVector[B]) -> BooleanVector[B]:
         return self.set_difference(self.exists, a)
 
     def _row(self, row: dict[int, B]) -> dict[int, B]:
         return {j: x for j, x in row.items() if x != self.booleans.false}
 
 
-def holds(algebra: Matrices[B], axiom: Axiom, fold: Fold[Matrix[B], Members[B]]) -> B:
+def axiom_holds(
+    algebra: Matrices[B], axiom: Axiom, fold: Fold[BooleanMatrix[B], BooleanVector[B]]
+) -> B:
     """The Boolean of an axiom: in which frames it holds."""
     relation = fold.relation(axiom.expr)
     booleans = algebra.booleans
@@ -175,7 +177,7 @@ def holds(algebra: Matrices[B], axiom: Axiom, fold: Fold[Matrix[B], Members[B]])
 
 
 def admitted(algebra: Matrices[B], spec: Spec) -> B:
-    """The Boolean of a spec: in which frames every axiom holds.
+    """The Boolean of a spec: in which frames every axiom holds, and it is silent on nothing.
 
     >>> from isolitmus.specs.cat import read
     >>> frames = Matrices(BitSlices(0b11), [0b11], {"rw": [{0: 0b10}]}, {})
@@ -183,4 +185,4 @@ def admitted(algebra: Matrices[B], spec: Spec) -> B:
     '0b1'
     """
     fold = Fold(algebra, spec.definitions)
-    return algebra.booleans.conj(holds(algebra, axiom, fold) for axiom in spec.axioms)
+    return algebra.booleans.conj(axiom_holds(algebra, axiom, fold) for axiom in spec.demands)

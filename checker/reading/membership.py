@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.frame import Frame
-    from isolitmus.model.spec import Expr
+    from isolitmus.model.spec import CatExpr
 
 __all__ = ["membership"]
 
-Reason = tuple[bool, list[tuple[str, bool]]]
+Grounds = tuple[bool, list[tuple[str, bool]]]
 """Whether the node is in a set, and the base sets that decide it."""
 
 
 def membership(
-    expr: Expr, node: int, frame: Frame, definitions: Mapping[str, Expr]
+    expr: CatExpr, node: int, frame: Frame, definitions: Mapping[str, CatExpr]
 ) -> list[tuple[str, bool]]:
     r"""The base sets, each with whether the node is in it, that make it a member or make it none.
 
@@ -32,7 +32,7 @@ def membership(
     [('NoData', False)]
     """
 
-    def why(part: Expr) -> Reason:
+    def why(part: CatExpr) -> Grounds:
         match part:
             case Name(name) if name in definitions:
                 return why(definitions[name])
@@ -52,13 +52,13 @@ def membership(
     return why(expr)[1]
 
 
-def _intersection(one: Reason, other: Reason) -> Reason:
+def _intersection(one: Grounds, other: Grounds) -> Grounds:
     if one[0] and other[0]:
         return True, [*one[1], *(reason for reason in other[1] if reason not in one[1])]
     return other if one[0] else one
 
 
-def _union(one: Reason, other: Reason) -> Reason:
+def _union(one: Grounds, other: Grounds) -> Grounds:
     if one[0] or other[0]:
         return one if one[0] else other
     return False, [*one[1], *(reason for reason in other[1] if reason not in one[1])]

@@ -9,7 +9,7 @@ from isolitmus.model.spec import Binary, Bracket, Name, Unary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.spec import Expr, Spec
+    from isolitmus.model.spec import CatExpr, Spec
 
 __all__ = ["increasing", "monotone", "pairwise"]
 
@@ -27,7 +27,7 @@ def monotone(spec: Spec) -> bool:
     >>> monotone(read(r'"B" acyclic rw \ (wr ; wr) as order', "b"))
     False
     """
-    return all(_grows(axiom.expr, spec.definitions) for axiom in spec.axioms)
+    return all(_grows(axiom.expr, spec.definitions) for axiom in spec.demands)
 
 
 def pairwise(spec: Spec) -> bool:
@@ -43,7 +43,7 @@ def pairwise(spec: Spec) -> bool:
     False
     """
     return all(
-        axiom.test == "empty" and _local(axiom.expr, spec.definitions) for axiom in spec.axioms
+        axiom.test == "empty" and _local(axiom.expr, spec.definitions) for axiom in spec.demands
     )
 
 
@@ -56,10 +56,10 @@ def increasing(spec: Spec) -> bool:
     >>> increasing(level("snapshot-isolation"))
     True
     """
-    return all(_positive(axiom.expr, spec.definitions) for axiom in spec.axioms)
+    return all(_positive(axiom.expr, spec.definitions) for axiom in spec.demands)
 
 
-def _positive(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+def _positive(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
     match expr:
         case _ if expr.kind == "set":
             return True
@@ -73,7 +73,7 @@ def _positive(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
             return True
 
 
-def _grows(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+def _grows(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
     """Whether more nodes never take a pair away."""
     match expr:
         case _ if expr.kind == "set":
@@ -90,7 +90,7 @@ def _grows(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
             return True
 
 
-def _local(expr: Expr, definitions: Mapping[str, Expr]) -> bool:
+def _local(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
     """Whether no third node has a say in what holds between two."""
     match expr:
         case Name(name):

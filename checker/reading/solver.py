@@ -6,17 +6,39 @@ reads many times faster than it takes terms from Python.
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.errors import TimeLimit
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit, MemoryLimit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.checker.reading.gates import Gates
 
-__all__ = ["Model", "Solver"]
+__all__ = ["Model", "Solver", "answer"]
+
+
+def answer(solver: Any, assumptions: Sequence[Any], budget: Budget) -> str:
+    """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
+
+    KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once the budget is
+    spent, also if that happens meanwhile.
+    """
+    import z3
+
+    try:
+        with budget.stopping(solver.ctx.interrupt):
+            said = str(solver.check(*assumptions))
+    except z3.Z3Exception as problem:
+        if "memory" in str(problem):
+            raise MemoryLimit("memory was used up") from None
+        if "cancel" in str(problem) or "interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
+    if said == "unknown" and "interrupt" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return said
 
 
 class Model:
@@ -39,7 +61,7 @@ class Model:
 class Solver:
     """A solver that keeps up with the clauses of some gates, incrementally.
 
-    ``deadline`` is a moment of ``time.monotonic``; a check that would pass it raises TimeLimit.
+    A check raises a Limit once the ``budget`` is spent.
 
     >>> from isolitmus.checker.reading.gates import Gates
     >>> gates = Gates()
@@ -50,7 +72,7 @@ class Solver:
     (True, None)
     """
 
-    def __init__(self, gates: Gates, deadline: float | None = None) -> None:
+    def __init__(self, gates: Gates, budget: Budget | None = None) -> None:
         import z3
 
         self.z3: Any = z3.SolverFor("QF_FD")
@@ -58,7 +80,7 @@ class Solver:
         self.context: Any = self.z3.ctx.ref()
         self._gates = gates
         self._loaded = 0
-        self._deadline = deadline
+        self._budget = budget or Budget()
         self._api: Any = z3
         self._literals: dict[int, Any] = {}
         self._declarations: dict[int, Any] = {}
@@ -66,18 +88,10 @@ class Solver:
     def check(self, assumptions: Sequence[int] = ()) -> Model | None:
         """A model in which the assumptions hold, or None if there is none."""
         self._load()
-        if self._deadline is not None:
-            left = int((self._deadline - monotonic()) * 1000)
-            if left <= 0:
-                raise TimeLimit("the time limit ended the search")
-            self.z3.set("timeout", left)
-        answer = self.z3.check(*map(self._literal, assumptions))
-        if answer == self._api.unknown:
-            reason = self.z3.reason_unknown()
-            if "interrupt" in reason:  # Z3 catches the signal of Ctrl-C itself
-                raise KeyboardInterrupt
-            raise TimeLimit(f"the solver gave up: {reason}")
-        return Model(self) if answer == self._api.sat else None
+        said = answer(self.z3, [*map(self._literal, assumptions)], self._budget)
+        if said == "unknown":
+            raise Limit(f"the solver gave up: {self.z3.reason_unknown()}")
+        return Model(self) if said == "sat" else None
 
     def declaration(self, variable: int) -> Any:
         """Z3's declaration of a variable."""

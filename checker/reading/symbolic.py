@@ -14,14 +14,14 @@ from isolitmus.model.spec import Fold
 
 if TYPE_CHECKING:
     from isolitmus.checker.reading.gates import Gates
-    from isolitmus.checker.reading.matrix import Matrices, Matrix
+    from isolitmus.checker.reading.matrix import BooleanMatrix, Matrices
     from isolitmus.model.spec import Spec
 
 __all__ = ["admit", "forbid"]
 
 
 def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
-    """Add clauses: the frame satisfies every axiom of the spec.
+    """Add clauses: the frame satisfies every axiom of the spec, which is silent on nothing in it.
 
     >>> from isolitmus.checker.reading.gates import Gates
     >>> from isolitmus.checker.reading.matrix import Matrices
@@ -35,7 +35,7 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
     (True, False)
     """
     fold = Fold(frames, spec.definitions)
-    for axiom in spec.axioms:
+    for axiom in spec.demands:
         relation = fold.relation(axiom.expr)
         match axiom.test:
             case "empty":
@@ -51,7 +51,7 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
 
 
 def forbid(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
-    """Add clauses: the frame breaks some axiom of the spec."""
+    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on."""
     fold = Fold(frames, spec.definitions)
     broken: list[int] = []
     for axiom in spec.axioms:
@@ -66,7 +66,7 @@ def forbid(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
     gates.add(*broken)
 
 
-def _knots(relation: Matrix[int]) -> list[list[int]]:
+def _knots(relation: BooleanMatrix[int]) -> list[list[int]]:
     """The groups of nodes among which there could be a cycle (strongly connected components)."""
     n = len(relation)
     plus = Relation.of(n, [(i, j) for i, row in enumerate(relation) for j in row]).plus()
@@ -77,7 +77,7 @@ def _knots(relation: Matrix[int]) -> list[list[int]]:
     return knots
 
 
-def _rank(gates: Gates, relation: Matrix[int], nodes: list[int]) -> None:
+def _rank(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> None:
     before = gates.order(len(nodes))
     place = {node: k for k, node in enumerate(nodes)}
     for i in nodes:
@@ -86,7 +86,7 @@ def _rank(gates: Gates, relation: Matrix[int], nodes: list[int]) -> None:
                 gates.add(-pair, before[place[i]][place[j]])
 
 
-def _cycle(gates: Gates, relation: Matrix[int], nodes: list[int]) -> int:
+def _cycle(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> int:
     """A literal that implies a cycle among these nodes."""
     cycle = gates.new()
     inside = {i: gates.new() for i in nodes}

@@ -12,16 +12,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.model.frame import Edge
+from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.spec import Binary, Name, Unary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.frame import Frame
-    from isolitmus.model.spec import Expr, Fold
+    from isolitmus.model.spec import CatExpr, Fold
 
-__all__ = ["Reasons", "serial_order", "shortest_cycle", "shortest_path"]
+__all__ = ["Reasons", "joined_reasons", "serial_order", "shortest_cycle", "shortest_path"]
 
 
 def shortest_path(relation: Relation, start: int, end: int, among: int = -1) -> list[int]:
@@ -97,23 +98,23 @@ class Reasons:
     """
 
     def __init__(
-        self, frame: Frame, fold: Fold[Relation, int], definitions: Mapping[str, Expr]
+        self, frame: Frame, fold: Fold[Relation, int], definitions: Mapping[str, CatExpr]
     ) -> None:
         self._frame = frame
         self._fold = fold
         self._definitions = definitions
         self._reads = frozenset(frame.nodes[frame.transactions + 1 :])
 
-    def edges(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
+    def edges(self, expr: CatExpr, i: int, j: int) -> tuple[Edge, ...]:
         """The edges that lead from i to j, each one's end the next one's start.
 
         A pair that no edge is needed for, such as one of ``[S]``, gives a single edge with the
         expression for its kind.
         """
         found = _through(self._why(expr, i, j), self._reads)
-        return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), ""),)
+        return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), Reason()),)
 
-    def _why(self, expr: Expr, i: int, j: int) -> tuple[Edge, ...]:
+    def _why(self, expr: CatExpr, i: int, j: int) -> tuple[Edge, ...]:
         match expr:
             case Name(name) if name in self._definitions:
                 return self._why(self._definitions[name], i, j)
@@ -144,14 +145,14 @@ class Reasons:
     def _ends(self, i: int, j: int) -> set[str]:
         return {self._frame.nodes[i], self._frame.nodes[j]}
 
-    def _has(self, expr: Expr, i: int, j: int) -> bool:
+    def _has(self, expr: CatExpr, i: int, j: int) -> bool:
         return (i, j) in self._fold.relation(expr)
 
 
 def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
     if len(left) == len(right) == 1:
-        why = ", and ".join(edge.why for edge in (*left, *right) if edge.why)
-        return (replace(left[0], kind=f"{left[0].kind} & {right[0].kind}", why=why),)
+        reason = joined_reasons("both", [edge.reason for edge in (*left, *right)])
+        return (replace(left[0], kind=f"{left[0].kind} & {right[0].kind}", reason=reason),)
     return min((e for e in (left, right) if e), key=len, default=())
 
 
@@ -161,7 +162,7 @@ def _met(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
         return left or right
     one, other = _joined(left), _joined(right)
     kinds = [e.kind if len(way) == 1 else f"({e.kind})" for e, way in ((one, left), (other, right))]
-    return (replace(one, kind=" & ".join(kinds), why=_told(left + right)),)
+    return (replace(one, kind=" & ".join(kinds), reason=_of_way(left + right)),)
 
 
 def _through(edges: tuple[Edge, ...], reads: frozenset[str]) -> tuple[Edge, ...]:
@@ -179,29 +180,35 @@ def _joined(way: tuple[Edge, ...]) -> Edge:
     if len(way) == 1:
         return way[0]
     kind = " ; ".join(edge.kind for edge in way)
-    return Edge(way[0].source, way[-1].target, kind, _told(way))
+    return Edge(way[0].source, way[-1].target, kind, _of_way(way))
 
 
-def _told(way: tuple[Edge, ...]) -> str:
+def joined_reasons(kind: str, reasons: Iterable[Reason]) -> Reason:
+    """Several reasons as one of a kind, each once; a single one as it is."""
+    parts = tuple(dict.fromkeys(filter(None, reasons)))
+    return Reason.of(kind, parts=parts) if len(parts) > 1 else Reason() if not parts else parts[0]
+
+
+def _of_way(way: tuple[Edge, ...]) -> Reason:
     """The reasons of a way through reads. That a read is in its transaction goes without saying;
-    what a read took instead, the way back from it, comes after "but".
+    what a read took instead, the way back from it, is said to be so.
     """
-    told = ""
-    for edge in way:
-        if edge.why and edge.kind not in ("in", "in^-1"):
-            link = ", but " if edge.kind == "rf^-1" else ", and "
-            told += (link if told else "") + edge.why
-    return told
+    steps = tuple(
+        (edge.reason, edge.kind == "rf^-1")
+        for edge in way
+        if edge.reason and edge.kind not in ("in", "in^-1")
+    )
+    return Reason.of("way", steps=steps) if steps else Reason()
 
 
 def _turned(edge: Edge) -> Edge:
     if "(" in edge.kind or ";" in edge.kind:
-        return Edge(edge.target, edge.source, f"({edge.kind})^-1", edge.why)
+        return replace(edge, source=edge.target, target=edge.source, kind=f"({edge.kind})^-1")
     kinds = [
         kind.removesuffix("^-1") if kind.endswith("^-1") else f"{kind}^-1"
         for kind in edge.kind.split(" & ")
     ]
-    return Edge(edge.target, edge.source, " & ".join(kinds), edge.why)
+    return replace(edge, source=edge.target, target=edge.source, kind=" & ".join(kinds))
 
 
 def _topological(relation: Relation) -> list[int]:

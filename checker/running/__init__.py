@@ -1,1 +1,1 @@
-"""What statements do: effects on a snapshot, executions, their frames, serial explanations."""
+"""What any engine has: schedules carried out, executions and their frames, serial explanations."""

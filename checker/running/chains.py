@@ -15,15 +15,18 @@ __all__ = ["RowVersion", "chains"]
 
 
 class RowVersion(NamedTuple):
-    """One version of a row: who installed it (a position), what was before, what is now; None is a
-    row that is not there, unborn or dead.
-    """
+    """One version of a row."""
 
     writer: int
+    """Who installed it, by position."""
     table: str
+    """The table of the row."""
     row: str
+    """The row's identity."""
     before: Row | None
+    """What was there; None: it was unborn or dead."""
     after: Row | None
+    """What is there from then on, likewise."""
 
 
 def chains(events: Sequence[Event]) -> dict[tuple[str, str], list[RowVersion]]:

@@ -14,7 +14,7 @@ import duckdb
 
 from isolitmus.checker.running.duck_sql import (
     after_init,
-    condition,
+    constraint_condition,
     create_table,
     filled,
     resumed,
@@ -24,12 +24,15 @@ from isolitmus.checker.running.duck_sql import (
 )
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
+from isolitmus.model.header import MAPPING_MODE
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
+from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from isolitmus.checker.running.duck_sql import DuckStep
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Column
     from isolitmus.model.values import Rows
@@ -41,11 +44,12 @@ Checks = dict[tuple[str, str], str]
 
 
 Features = frozenset[tuple[str, str]]
-"""The features that tables have and DROP FEATURE can take away, by table and name."""
+"""The features that tables have and DROP FEATURE can take away, by table and name; and, by the name of that
+property, that columns are mapped by name, without which none can go or get another name."""
 
 
 class _NoFeature(Exception):
-    """A feature cannot be taken away."""
+    """A feature cannot be taken away, or is needed."""
 
 
 class _Duck:
@@ -56,6 +60,9 @@ class _Duck:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET threads = 1")
+        # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
+        # rowid should find, by a filter that the join derives from its other side.
+        self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
@@ -98,13 +105,13 @@ class DuckExecutor:
         statements = litmus.transactions.values()
         columns = (df.AddColumns, df.DropColumn, df.RenameColumn)
         widens = any(isinstance(change, columns) for change in changes) or any(
-            isinstance(s, st.Insert) and s.grows for s in statements
+            isinstance(s, st.Insert) and s.options.grows for s in statements
         )
         lets = (query for client in litmus.clients.values() for query in client.let.values())
         kept = {
             (select.table, select.version)
             for statement in (*litmus.transactions.values(), *lets)
-            for select in st.unseen(statement)
+            for select in st.untracked_queries(statement)
             if select.version is not None
         }
         self._setup: list[str] = []
@@ -113,22 +120,24 @@ class DuckExecutor:
             made = [create_table(schema), *sequences(schema), *filled(schema)]
             self._setup += made if schema.exists else [gone]
         self._checks: list[Checks] = [{}]
-        self._features: Features = frozenset(
-            (schema.name, name)
-            for schema in tables.values()
-            if schema.exists
-            for name in _asked(schema.properties)
-        )
+        self._features: list[Features] = [
+            frozenset(
+                (schema.name, name)
+                for schema in tables.values()
+                if schema.exists
+                for name in _features_named(schema.properties)
+            )
+        ]
         for number, statement in enumerate(litmus.init, 1):
-            self._setup += translate(statement, tables)
+            self._setup += [step.sql for step in translate(statement, tables)]
             self._checks.append(self._constrained(self._checks[-1], statement))
-            self._features = _featured(self._features, self._checks[-1], statement)
+            self._features.append(self._featured(self._features[-1], self._checks[-1], statement))
             self._setup += [
                 f'CREATE OR REPLACE TEMP TABLE "{after_init(*at)}" AS SELECT * FROM "{at[0]}"'
                 for at in sorted(kept)
                 if at[1] == number
             ]
-        self._texts = {
+        self._steps = {
             name: translate(statement, tables, widens=widens)
             for name, statement in litmus.transactions.items()
             if not litmus.client(name).let
@@ -147,7 +156,7 @@ class DuckExecutor:
     def _run(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         run = _duck().run
         reached: dict[str, int] = {}
-        checks, features = self._checks[-1], self._features
+        checks, features = self._checks[-1], self._features[-1]
         for name in order:
             app = self._litmus.client(name).app
             if app is not None and reached.get(app[0], -1) >= app[1]:
@@ -155,11 +164,11 @@ class DuckExecutor:
             if app is not None:
                 reached[app[0]] = app[1]
             try:
-                for sql in self._texts.get(name) or self._bound(name):
-                    run(sql)
+                for step in self._steps.get(name) or self._bound(name):
+                    run(step.sql)
                 statement = self._litmus.transactions[name]
                 self._synced(statement)
-                features = _featured(features, checks, statement)
+                features = self._featured(features, checks, statement)
                 checks = self._constrained(checks, statement)
                 for (table, _), holds in checks.items():
                     broken = f"SELECT error('a row outside') FROM \"{table}\""
@@ -206,8 +215,8 @@ class DuckExecutor:
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
         """The checks that hold once a statement is through."""
         match statement:
-            case df.Definition(target=target, change=df.AddConstraint(name=name, text=text)):
-                return {**checks, (target, name): condition(text)}
+            case df.Definition(target=target, change=df.AddConstraint(name=name)):
+                return {**checks, (target, name): constraint_condition(statement)}
             case df.Definition(target=target, change=df.DropConstraint(name=name)):
                 return {at: sql for at, sql in checks.items() if at != (target, name)}
             case df.Replace(target=target):
@@ -224,38 +233,49 @@ class DuckExecutor:
                 }
         return checks
 
-    def _bound(self, name: str) -> list[str]:
+    def _featured(self, features: Features, checks: Checks, statement: st.Statement) -> Features:
+        """The features once a statement is through, which finds these constraints; _NoFeature if it fails."""
+        match statement:
+            case df.Definition(target=target, change=df.DropColumn() | df.RenameColumn()):
+                if (target, MAPPING_MODE) not in features:
+                    raise _NoFeature
+            case df.Definition(target=target, change=df.RemoveMapping()):
+                return features - {(target, MAPPING_MODE)}
+            case df.Restore(target=target, version=version):
+                mapped = (target, MAPPING_MODE)
+                return features - {mapped} | (self._features[version] & {mapped})
+            case df.Definition(target=target, change=df.SetProperties(properties=properties)):
+                return features | {(target, name) for name in _features_named(properties)}
+            case df.Definition(target=target, change=df.AddConstraint()):
+                return features | {(target, "checkConstraints")}
+            case df.Definition(target=target, change=df.DropFeature(name=name)):
+                used = name == "checkConstraints" and any(table == target for table, _ in checks)
+                if used or (target, name) not in features:
+                    raise _NoFeature
+                return features - {(target, name)}
+            case (
+                df.Replace(target=target, properties=properties)
+                | df.Create(target=target, properties=properties)
+            ):
+                return features | {(target, name) for name in _features_named(properties)}
+            case df.Clone(target=target, source=source):
+                return features | {(target, name) for table, name in features if table == source}
+        return features
+
+    def _bound(self, name: str) -> list[DuckStep]:
         """The statement of a transaction whose client reads first, now."""
         tables, run = self._litmus.tables, _duck().run
         values = {
-            parameter: scalar(query.sql, tuple(run(translated(query.sql, tables)).fetchall()))
+            parameter: scalar(
+                query.sql, tuple(run(translated(syntax_of(query).tree(), tables)).fetchall())
+            )
             for parameter, query in self._litmus.client(name).let.items()
         }
-        return translate(bind(self._litmus.transactions[name], values, tables), tables)
+        return translate(bind(self._litmus.transactions[name], values), tables)
 
 
-def _asked(properties: Mapping[str, str]) -> list[str]:
+def _features_named(properties: Mapping[str, str]) -> list[str]:
     start = "delta.feature."
-    return [key.removeprefix(start) for key in properties if key.startswith(start)]
-
-
-def _featured(features: Features, checks: Checks, statement: st.Statement) -> Features:
-    """The features once a statement is through, which finds these constraints; _NoFeature if it fails."""
-    match statement:
-        case df.Definition(target=target, change=df.SetProperties(properties=properties)):
-            return features | {(target, name) for name in _asked(properties)}
-        case df.Definition(target=target, change=df.AddConstraint()):
-            return features | {(target, "checkConstraints")}
-        case df.Definition(target=target, change=df.DropFeature(name=name)):
-            used = name == "checkConstraints" and any(table == target for table, _ in checks)
-            if used or (target, name) not in features:
-                raise _NoFeature
-            return features - {(target, name)}
-        case (
-            df.Replace(target=target, properties=properties)
-            | df.Create(target=target, properties=properties)
-        ):
-            return features | {(target, name) for name in _asked(properties)}
-        case df.Clone(target=target, source=source):
-            return features | {(target, name) for table, name in features if table == source}
-    return features
+    mapped = properties.get(MAPPING_MODE, "none").lower() == "name"
+    names = [key.removeprefix(start) for key in properties if key.startswith(start)]
+    return [*names, MAPPING_MODE] if mapped else names

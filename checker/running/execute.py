@@ -3,7 +3,10 @@
 A protocol is a spec that is checked at each commit: over the frame of all commits so far and the
 one that wants in, the earliest winner that breaks an axiom decides, then the order of the file; the
 axiom's name is the exception. What the protocol shows of a commit (its level, or that it is a
-no-op) are labels of the same text. No protocol is named here.
+no-op) are labels of the same text. Where no axiom is broken and the text is silent on the two, nobody
+knows whether the commit would be there, so the run ends. The axioms judge, they never act: what a statement does, and what
+else happens at a commit, is its format's business (``model.format``). No protocol and no format is
+named here.
 """
 
 from __future__ import annotations
@@ -11,28 +14,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.reading.graph import first_conflict, judge, labels
-from isolitmus.checker.running.asking import ASKED, asked
-from isolitmus.checker.running.clients import Clock
-from isolitmus.checker.running.conflicts import error_class, unbound, undone
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.frames import frame
-from isolitmus.checker.running.raw import file_of
-from isolitmus.checker.running.rebase import replayed
+from isolitmus.checker.reading.graph import first_conflict, first_silence, judge, labels
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError
-from isolitmus.model.execution import Event, Execution
-from isolitmus.model.expression import EvaluationError
-from isolitmus.model.footprint import PLAIN
-from isolitmus.model.header import Header
-from isolitmus.model.reads import needs_reads
-from isolitmus.model.run import Run, TransactionRun
-from isolitmus.model.table import TableState
+from isolitmus.model.execution import Effect, Event, Execution
+from isolitmus.model.reads import READ_RELATIONS, needs_reads
+from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
+from isolitmus.model.statement import Block, statements_of
+from isolitmus.specs.catalogue import protocol as named
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.model.execution import Database
+    from isolitmus.model.format import Driver, Format
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
@@ -43,94 +39,105 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OP",
-    "after",
-    "committed",
+    "after_attempt",
+    "attempted",
     "execute",
     "execution_frame",
     "initial",
     "judge_execution",
-    "observe",
+    "observed_run",
     "stages",
 ]
 
 NO_OP = "no-op"
 """The label of a commit that is not recorded."""
-ENGINE = "model"
-RETRIES = ("OPTIMIZE", "REORG")
-"""The operations that try again after a conflict."""
+ENGINE, VERSION = "model", "1"
+UNCLASSED = frozenset(("error_class",))
+"""What is unsaid of errors: the model knows their exception, and of conflicts the error class, if their
+format has one."""
 
 
-def initial(tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
+NOTHING = Effect()
+"""What a transaction has done before its first statement."""
+
+
+def initial(form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
     """The database when the schedule starts; LitmusError for an init statement that fails."""
-    return stages(tables, init)[-1]
+    return stages(form, tables, init)[-1]
 
 
-def stages(tables: Mapping[str, Schema], init: Sequence[Statement]) -> tuple[Database, ...]:
+def stages(
+    form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
+) -> tuple[Database, ...]:
     """The tables that are there, empty or with the files that they hold, and what they are after each
     statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
     database: Database = {
-        name: TableState((*schema.held, *(file_of(schema, file) for file in schema.files)))
-        for name, schema in tables.items()
-        if schema.exists
+        name: form.empty(schema) for name, schema in tables.items() if schema.exists
     }
     found = [database]
     for k, statement in enumerate(init):
-        done = effect(statement, database, f"+{k}", tables)
+        done = form.effect(statement, database, f"+{k}", tables)
         if done.error is not None:
             raise LitmusError(
                 f"init statement '{statement.sql}' fails with {done.error.exception}: {done.error}"
             )
-        database = after(database, Event("", done, 0))
+        database = form.after(database, Event("", done, 0))
         found.append(database)
-    return tuple(map(_of_nobody, found))
-
-
-def _of_nobody(database: Database) -> Database:
-    """The database with rows that no transaction wrote."""
-    return {
-        name: replace(
-            state,
-            files=tuple(
-                replace(f, rows=tuple(replace(row, writer="") for row in f.rows))
-                for f in state.files
-            ),
-        )
-        for name, state in database.items()
-    }
+    states = {id(state): state for stage in found for state in stage.values()}
+    plain = {key: state.of_nobody() for key, state in states.items()}
+    return tuple({name: plain[id(state)] for name, state in stage.items()} for stage in found)
 
 
 def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
     """The execution of the litmus test's schedule; without a protocol every commit goes through.
+
+    SpecError for a protocol that is not of the test's format, nor of another writer of its log.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
     >>> [(event.name, event.version, event.conflict) for event in done.events]
     [('insert', 1, None), ('delete', None, 'ConcurrentAppendException')]
     """
-    if protocol is not None:
-        _refuse_unanswerable(protocol)
-    work = _Work(litmus, protocol)
+    form = _format(litmus, protocol)
+    if form.carry_out is not None:
+        return form.carry_out(litmus, protocol)
+    work = _Work(litmus, protocol, form)
     for step in litmus.schedule.steps:
         work.take(step)
-    return Execution(tuple(work.events), tuple(work.states))
+        if work.events and work.events[-1].silence is not None:
+            work.leave(work.events[-1].silence)
+            break
+    return Execution(tuple(work.events), tuple(work.states), work.form.name)
 
 
-def _refuse_unanswerable(protocol: Spec) -> None:
-    """SpecError for a protocol whose checks use names that the frame of a commit does not have."""
-    known = {*frame([], reasons=False).names(), *ASKED}
-    lacking = sorted(_named(protocol).difference(known))
+def _format(litmus: Litmus, protocol: Spec | None) -> Format:
+    """The format by which a protocol carries a litmus test out."""
+    form = format_named(litmus.format)
+    if protocol is None:
+        return form
+    own = form if protocol.format is None else format_named(protocol.format)
+    if own.log != form.log:
+        raise SpecError(
+            f"{protocol.name} is of format {own.name}, and {litmus.name} of format {form.name}: no"
+            f" transaction of the one writes what the other reads; name a protocol of format {form.name}"
+        )
+    if own.carry_out is not None:  # it has no check of commits by axioms
+        return own
+    lacking = sorted(_named(protocol) - (own.terms.keys() - READ_RELATIONS))
     if lacking:
         raise SpecError(
             f"{protocol.name} needs {', '.join(lacking)}, which the check of a commit does not have"
         )
+    return own
 
 
 def _named(protocol: Spec) -> frozenset[str]:
-    """The base names that a protocol's checks use."""
+    """The base names that a protocol's checks use: what a frame needs for them to be asked."""
     exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
+    exprs += [silence.expr for silence in protocol.silences]
     exprs += [label.expr for label in protocol.labels]
     return frozenset(names_in(exprs, protocol.definitions))
 
@@ -139,136 +146,158 @@ def _named(protocol: Spec) -> frozenset[str]:
 class _Work:
     litmus: Litmus
     protocol: Spec | None
+    form: Format
+    own: dict[str, Spec]
     events: list[Event]
     states: list[Database]
     started: dict[str, Event]
-    clock: Clock
-    asks: bool
+    driver: Driver
 
-    def __init__(self, litmus: Litmus, protocol: Spec | None) -> None:
-        self.litmus, self.protocol = litmus, protocol
-        self.asks = protocol is not None and not _named(protocol).isdisjoint(ASKED)
+    def __init__(self, litmus: Litmus, protocol: Spec | None, form: Format) -> None:
+        self.litmus, self.protocol, self.form = litmus, protocol, form
+        self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}
+        for spec in self.own.values():
+            _format(litmus, spec)
         self.events, self.started = [], {}
         try:
-            inits = stages(litmus.tables, litmus.init)
-            self.states, self.clock = [inits[-1]], Clock(litmus, inits)
+            inits = stages(self.form, litmus.tables, litmus.init)
+            self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 
+    @property
+    def newest(self) -> int:
+        """The newest version."""
+        return len(self.states) - 1
+
     def take(self, step: Step) -> None:
         name = step.transaction
-        self.clock.take(step, len(self.states) - 1)
+        self.driver.take(step, self.newest)
+        several = isinstance(self.litmus.transactions[name], Block)
         if step.reads and name not in self.started:
-            self.start(name)
+            self.start(name, several=several)
+        if several and step.action == "both":
+            for _ in statements_of(self.litmus.transactions[name]):
+                self.next(name)
+        elif step.action == "statement":
+            self.next(name)
         if step.reads:
-            self.clock.begun(name, self.started[name].effect, step)
-        if step.ends:
+            self.driver.begun(name, self.started[name].effect, step)
+        if step.action == "rollback":
+            self.events.append(replace(self.started.pop(name), rolled_back=True))
+        elif step.ends:
             self.commit(name)
 
-    def start(self, name: str) -> None:
-        version = len(self.states) - 1
-        done = self.clock.effect(name, self.states, version)
+    def leave(self, silence: str) -> None:
+        """End the run in a silence: nobody says what becomes of those that have not ended."""
+        done = {event.name for event in self.events}
+        for name in [n for n in self.litmus.transactions if n not in done]:
+            event = self.started.get(name) or Event(name, NOTHING, self.newest)
+            self.events.append(replace(event, silence=silence))
+
+    def start(self, name: str, *, several: bool) -> None:
+        """Take the snapshot; a transaction that is one statement runs it."""
         session = self.litmus.client(name).session
-        event = Event(name, done, version, session=session)
-        if self.asks and done.footprint is not None:
-            schema = done.footprint.schema
-            table = self.states[version].get(schema.name, TableState())
-            wants = asked(self.litmus.transactions[name], schema, table.files)
-            event = replace(event, asked=wants)
-        self.started[name] = event
+        self.started[name] = Event(
+            name, NOTHING, self.newest, session=session, under=self.own.get(name)
+        )
+        if not several:
+            self.next(name)
+
+    def next(self, name: str) -> None:
+        """The next statement of a transaction."""
+        event = self.started[name]
+        so_far = None if event.effect is NOTHING else event.effect
+        if so_far is not None and so_far.error is not None:
+            return
+        done = self.driver.effect(name, self.states, event.read_version, so_far)
+        statement, database = self.litmus.transactions[name], self.states[event.read_version]
+        reads = writer(self.form, event).reads
+        self.started[name] = reads(replace(event, effect=done), statement, database)
 
     def commit(self, name: str) -> None:
-        event = committed(self.started.pop(name), self.events, len(self.states), self.protocol)
-        if event.conflict is not None and self.compacts_still(event):
-            newest = len(self.states) - 1
-            again = replace(event, conflict=None, error_class=None, read_version=newest)
-            event = committed(again, self.events, len(self.states), self.protocol)
+        form, protocol = self.form, self.protocol
+        event = after_attempt(form, self.started.pop(name), self.events, len(self.states), protocol)
+        if event.conflict is not None:
+            statement = self.litmus.transactions[name]
+            if writer(form, event).retries(
+                event, statement, self.states[event.read_version], self.states[-1]
+            ):
+                again = replace(event, conflict=None, error_class=None, read_version=self.newest)
+                event = after_attempt(form, again, self.events, len(self.states), protocol)
         self.events.append(event)
         if not event.aborted:
-            self.clock.ended(name)
+            self.driver.ended(name)
         if event.version is not None:
+            after = writer(form, event).after
             self.states += [after(self.states[-1], event)] * len(event.commits)
 
-    def compacts_still(self, event: Event) -> bool:
-        """Whether a compaction tries again after a conflict: while all its files are there as they
-        were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
-        """
-        footprint = event.effect.footprint
-        if event.effect.operation not in RETRIES or footprint is None:
-            return False
-        name = footprint.schema.name
-        then, now = (
-            {(f.path, f.dead) for f in state[name].files}
-            for state in (self.states[event.read_version], self.states[-1])
-        )
-        return {f for f in then if f[0] in footprint.removes} <= now
+
+def writer(form: Format, event: Event) -> Format:
+    """The format of who writes a transaction, in a run by this one."""
+    return form if event.under is None else format_named(event.under.format or form.name)
 
 
-def committed(event: Event, before: Sequence[Event], version: int, protocol: Spec | None) -> Event:
-    """The transaction after its attempt to become ``version``: recorded, not recorded, or aborted.
-
-    ``before`` are those that ended before it, in that order; aborted ones do not count.
+def attempted(
+    form: Format, event: Event, others: Sequence[Event], *, reasons: bool = True
+) -> Frame:
+    """The frame by which a transaction is checked that wants to commit after some others, as its writer finds
+    these in the log.
     """
+    own = writer(form, event)
+    found = [one if (of := writer(form, one)) is own else of.foreign(one) for one in others]
+    return own.frame([*found, event], reasons=reasons)
+
+
+def after_attempt(
+    form: Format, event: Event, before: Sequence[Event], version: int, protocol: Spec | None
+) -> Event:
+    """The transaction after its attempt to become ``version``: recorded, not recorded, aborted, or in silence.
+
+    ``before`` are those that ended before it, in that order; aborted ones do not count. What another writer
+    commits has a commit check and a format of its own.
+    """
+    own = writer(form, event)
     if event.effect.error is not None or event.effect.footprint is None:
         return event
     wanted = replace(event, version=version)
     if protocol is None:
         return wanted
+    check = protocol if event.under is None else event.under
     others = [e for e in before if not e.aborted]
-    attempt = frame([*others, wanted], reasons=False)
+    attempt = attempted(form, wanted, others, reasons=False)
     self = len(attempt.nodes) - 1
-    shown = frozenset(
-        name for name, nodes in labels(attempt, protocol).items() if nodes >> self & 1
-    )
+    shown = frozenset(name for name, nodes in labels(attempt, check).items() if nodes >> self & 1)
+    event = replace(event, labels=shown)
     if NO_OP in shown:
-        return replace(event, labels=shown)
-    footprint = event.effect.footprint
-    if footprint.marks.once and any(map(event.missed, others)):
-        late = EvaluationError("DeltaIllegalStateException", "another commit was first")
-        return replace(event, effect=replace(event.effect, error=late), labels=shown)
-    conflict = first_conflict(attempt, protocol, self)
-    if conflict is not None:
-        winner, exception = conflict
-        wrote = others[winner].effect.footprint
-        assert wrote is not None
-        failure = None
-        if undone(wrote, footprint):
-            failure = EvaluationError("DeltaTableFeatureException", "the feature is in use again")
-        if unbound(exception, footprint):
-            failure = EvaluationError("SparkException", "a subquery is not bound in the check")
-        if failure is not None:
-            return replace(event, effect=replace(event.effect, error=failure), labels=shown)
-        said = error_class(exception, wrote, footprint)
-        return replace(event, conflict=exception, error_class=said, labels=shown)
-    return replace(wanted, labels=shown)
-
-
-def after(database: Database, event: Event) -> Database:
-    """The database after a commit; a reader leaves it as it was."""
-    done = event.effect
-    if done.footprint is None:
-        return database
-    name, marks = done.footprint.schema.name, done.footprint.marks
-    before = database.get(name, TableState())
-    if event.asked is not None:  # the log decides, whatever became of what was read
-        state = before.replay(done.removes, done.adds)
-    elif marks is PLAIN or done.writes:
-        state = replayed(before, done)
-    else:  # a raw transaction's files have no rows that could be carried over
-        state = before.replay(done.removes, done.adds)
-    header = before.header
-    if marks is not PLAIN:
-        header = (header or Header.of(done.footprint.schema)).after(
-            marks.metadata, marks.features, marks.domains, marks.apps
-        )
-    return {**database, name: state if header is None else state.under(header)}
+        return event
+    missed = [other for other in others if event.missed(other)]
+    error = own.forestalled(event, missed)
+    if error is not None:
+        return replace(event, effect=replace(event.effect, error=error))
+    conflict = first_conflict(attempt, check, self)
+    silence = None if conflict is not None else first_silence(attempt, check, self)
+    if silence is not None:
+        return replace(event, silence=silence[1])
+    stopped = others[conflict[0]] if conflict is not None and conflict[0] < self else None
+    for k, winner in enumerate(missed, 1):
+        exception = conflict[1] if conflict is not None and winner is stopped else None
+        error, error_class = own.refusal(exception, missed[:k], event)
+        if error is not None:
+            return replace(event, effect=replace(event.effect, error=error))
+        if exception is not None:
+            return replace(event, conflict=exception, error_class=error_class)
+    if conflict is not None:  # with itself or one that it had seen: a check of its protocol's own
+        return replace(event, conflict=conflict[1])
+    return own.written(replace(event, version=version), missed)
 
 
 def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
     """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives it
     the reads as nodes.
     """
-    return frame([e for e in execution.events if not e.aborted], reads=reads)
+    form = format_named(execution.format)
+    return form.frame([e for e in execution.events if form.dirty or not e.aborted], reads=reads)
 
 
 def judge_execution(execution: Execution, spec: Spec) -> Verdict:
@@ -276,18 +305,19 @@ def judge_execution(execution: Execution, spec: Spec) -> Verdict:
 
     >>> from isolitmus.specs import level, litmus
     >>> judge_execution(execute(litmus("reorder")), level("causal"))
-    Allowed(witness=('insert', 'delete'))
+    allowed, in the order insert delete
     """
     return judge(execution_frame(execution, reads=needs_reads(spec)), spec)
 
 
-def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
+def observed_run(litmus: Litmus, execution: Execution, protocol: str) -> Run:
     """The run that an observer of this execution records."""
-    transactions = {e.name: _transaction(e) for e in execution.events}
+    form = format_named(execution.format)
+    transactions = {e.name: form.told(e, _transaction(form, e)) for e in execution.events}
     return Run(
         litmus.name,
         ENGINE,
-        "1",
+        VERSION,
         protocol,
         0,
         {name: transactions[name] for name in litmus.transactions},
@@ -302,15 +332,27 @@ def observe(litmus: Litmus, execution: Execution, protocol: str) -> Run:
     )
 
 
-def _transaction(event: Event) -> TransactionRun:
+def _transaction(form: Format, event: Event) -> TransactionRun:
     done = event.effect
     if done.error is not None:
         return TransactionRun(
-            f"error:{done.error.exception}", done.error.exception, read_version=event.read_version
+            f"error:{done.error.exception}",
+            done.error.exception,
+            done.error.error_class,
+            event.read_version,
+            unsaid=UNCLASSED if done.error.error_class is None else frozenset(),
         )
+    if event.rolled_back:
+        return TransactionRun(ROLLED_BACK, read_version=event.read_version)
+    if event.silence is not None:
+        return TransactionRun(SILENT, read_version=None if done is NOTHING else event.read_version)
     if event.conflict is not None:
         return TransactionRun(
-            event.conflict, event.conflict, event.error_class, read_version=event.read_version
+            event.conflict,
+            event.conflict,
+            event.error_class,
+            event.read_version,
+            unsaid=UNCLASSED if event.error_class is None else frozenset(),
         )
     if done.footprint is None:
         return TransactionRun("committed", read_version=event.read_version, rows=done.rows)
@@ -322,7 +364,7 @@ def _transaction(event: Event) -> TransactionRun:
         read_version=event.read_version,
         version=event.commits[-1],
         commits=event.commits,
-        blind=done.footprint.claims_blind,
+        blind=form.blind(done),
         isolation_level=level,
         operation=done.closing or done.operation,
     )

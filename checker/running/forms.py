@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after
+from isolitmus.model.default import DELTA
 from isolitmus.model.execution import Event
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
 
-__all__ = ["FORMS", "Executed", "Memory", "Orders", "form", "part"]
+__all__ = ["FORMS", "Executed", "Reorderings", "StepMemory", "form", "part"]
 
 Order = tuple[int, ...]
 Seen = tuple[frozenset[object], ...]
@@ -39,17 +39,24 @@ Bag = dict[str, Counter[object]]
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """Writers in the order of the log: their names and statements, what each did, and the states."""
+    """Writers in the order of the log."""
 
     schemas: Mapping[str, Schema]
+    """What the litmus test declares."""
     names: tuple[str, ...]
+    """The writers."""
     statements: tuple[Statement, ...]
+    """Their statements."""
     effects: tuple[Effect, ...]
+    """What each did."""
     states: tuple[Database, ...]
+    """The tables at first, and after each."""
+    format: str = DELTA
+    """Whose effects these are."""
 
 
 @dataclass(slots=True)
-class Memory:
+class StepMemory:
     """Steps that were executed before: a state, who came next with which statement, and what came."""
 
     steps: dict[tuple[int, str, str], tuple[int, Effect]] = field(default_factory=dict)
@@ -70,17 +77,20 @@ class Memory:
         """The state after writer i on a state, and its effect; a failing one changes nothing."""
         key = (state, run.names[i], run.statements[i].sql)
         if key not in self.steps:
-            before = self.states[state]
-            done = effect(run.statements[i], before, run.names[i], run.schemas)
+            before, form = self.states[state], format_named(run.format)
+            done = form.effect(run.statements[i], before, run.names[i], run.schemas)
             event = Event(run.names[i], done, 0)
-            self.steps[key] = (state if done.error else self.number(after(before, event)), done)
+            self.steps[key] = (
+                state if done.error else self.number(form.after(before, event)),
+                done,
+            )
         return self.steps[key]
 
 
-class Orders:
+class Reorderings:
     """One execution: its versions, and what other orders of its writers give."""
 
-    def __init__(self, run: Executed, memory: Memory) -> None:
+    def __init__(self, run: Executed, memory: StepMemory) -> None:
         self.run, self.memory = run, memory
         self.versions = [memory.number(state) for state in run.states]
         self.seen = [_seen(done) for done in run.effects]
@@ -140,7 +150,7 @@ def _seen(done: Effect) -> Seen:
     return tuple(frozenset(read.matched) for read in done.reads)
 
 
-FORMS: dict[str, Callable[[Orders], bool]] = {
+FORMS: dict[str, Callable[[Reorderings], bool]] = {
     "log-serializable-view": lambda orders: orders.log(view=True),
     "log-serializable-state": lambda orders: orders.log(view=False),
     "write-serializable-view": lambda orders: orders.last(view=True),
@@ -151,7 +161,7 @@ FORMS: dict[str, Callable[[Orders], bool]] = {
 }
 
 
-def form(name: str, run: Executed, memory: Memory) -> bool:
+def form(name: str, run: Executed, memory: StepMemory) -> bool:
     """Whether an execution has a form of a level; a KeyError names one that does not exist.
 
     >>> from isolitmus.checker.running.execute import execute
@@ -166,7 +176,7 @@ def form(name: str, run: Executed, memory: Memory) -> bool:
     ...     tuple(e.effect for e in events),
     ...     done.states,
     ... )
-    >>> [form(name, run, Memory()) for name in ("log-serializable-state", "write-serializable-state")]
+    >>> [form(name, run, StepMemory()) for name in ("log-serializable-state", "write-serializable-state")]
     [False, True]
     """
-    return FORMS[name](Orders(run, memory))
+    return FORMS[name](Reorderings(run, memory))

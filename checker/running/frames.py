@@ -1,5 +1,6 @@
-"""From an execution to its frame: Adya's dependencies at row level, footprints, the order of the log.
+"""From an execution to its frame: the order of the log and Adya's dependencies at row level.
 
+That is what any engine whose commits are versions has; a format may add relations and sets of its own.
 Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of every
 row the last version at or before its read version. A row is an object over all time; it is unborn
 before its insert and dead after its delete.
@@ -8,258 +9,118 @@ before its insert and dead after its delete.
 from __future__ import annotations
 
 import itertools
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.running.asking import with_asked
 from isolitmus.checker.running.chains import chains
-from isolitmus.checker.running.definitions import with_definitions
-from isolitmus.checker.running.row_reads import with_row_reads
-from isolitmus.model.footprint import PLAIN, Footprint
-from isolitmus.model.frame import Frame
+from isolitmus.checker.running.row_reads import add_row_reads
+from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.reads import READ_RELATIONS
-from isolitmus.model.relation import Relation
-from isolitmus.model.values import show_row
+from isolitmus.model.reason import Item
+from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from isolitmus.checker.running.chains import RowVersion
     from isolitmus.model.execution import Event, RowRead
+    from isolitmus.model.frame import Frame
     from isolitmus.model.values import Row
+    from isolitmus.model.vocabulary import Term
 
-__all__ = ["BASIC", "RELATIONS", "SETS", "frame"]
+__all__ = ["BASIC", "RELATIONS", "SETS", "dependencies", "frame"]
 
-BASIC = (
-    "so",
-    "wr",
-    "ww",
-    "rw",
-    "log",
-    "vis",
-    "unseen",
-    "protocol-clashes",
-    "metadata-clashes",
-    "same-domain",
-    "writes-read-app",
-    "adds-meets-reads",
-    "removes-meets-reads",
-    "removes-meets-removes",
-)
+BASIC = relations_of("histories", "logs")
 RELATIONS = (*BASIC, *READ_RELATIONS)
-FLAGS: dict[str, Callable[[Footprint], bool]] = {
-    "Blind": lambda f: f.claims_blind,
-    "NoData": lambda f: not f.data_change,
-    "ChangesData": lambda f: f.changes_data,
-    "Empty": lambda f: f.empty,
-    "Meta": lambda f: f.marks.metadata is not None,
-    "Protocol": lambda f: f.marks.features is not None,
-    "Marked": lambda f: f.marks.marked,
-    "Large": lambda f: f.marks.large,
-    "Backfill": lambda f: f.marks.backfill,
-    "Vectors": lambda f: f.schema.vectors,
-    "Partitioned": lambda f: bool(f.schema.partitioned_by),
-    "Ordering": lambda f: f.orders,
-    "Default": lambda f: f.marks.default_level,
-}
-"""Sets of commits, each by what puts a footprint in it."""
-SETS = ("Writer", "Reader", "Aborted", *FLAGS)
+SETS = sets_of("histories", "logs")
 
 
 def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
     A transaction is a session of its own unless it names one that it shares. ``reasons`` False
-    leaves ``why`` empty, for counting; ``reads`` True gives it the reads as nodes, see
+    leaves out why, for counting; ``reads`` True gives it the reads as nodes, see
     ``checker.running.row_reads``. Relations: see RELATIONS, of which those of the reads are there only
-    with them; sets: SETS.
+    with them; sets: SETS. Of a footprint it asks only whether there is one, and for its table.
     """
-    events = with_definitions(events)
-    builder = _Builder(events, reasons)
-    builder.orders()
-    builder.footprints()
-    builder.clashes()
-    builder.dependencies()
-    seen = builder.frame()
-    if any(event.asked is not None for event in events):
-        seen = with_asked(events, seen)
-    return with_row_reads(events, seen, reasons=reasons) if reads else seen
+    builder = dependencies(events, reasons=reasons)
+    if reads:
+        add_row_reads(events, builder)
+    return builder.build()
 
 
-class _Builder:
-    def __init__(self, events: Sequence[Event], reasons: bool) -> None:
+def dependencies(
+    events: Sequence[Event],
+    relations: Iterable[str | Term] = (),
+    sets: Iterable[str | Term] = (),
+    *,
+    reasons: bool = True,
+) -> FrameBuilder:
+    """The frame of transactions so far, with room for more relations and sets, by name or, if they are a
+    format's own, by their terms.
+    """
+    names = [event.name for event in events]
+    builder = FrameBuilder(names, (*BASIC, *relations), (*SETS, *sets), reasons=reasons)
+    for i, event in enumerate(events):
+        builder.put("Reader" if event.version is None else "Writer", i)
+    _orders(events, builder)
+    _Dependencies(events, builder).add()
+    return builder
+
+
+def _orders(events: Sequence[Event], builder: FrameBuilder) -> None:
+    """The order of the log, and what each commit had seen."""
+    for j, later in enumerate(events):
+        for i, earlier in enumerate(events):
+            if i < j and later.session is not None and earlier.session == later.session:
+                session, first, second = later.session, earlier.name, later.name
+                builder.add("so", i, j, "one session", session=session, first=first, second=second)
+            if i == j or earlier.version is None:
+                continue
+            if earlier.version <= later.read_version:
+                builder.add("vis", i, j, "saw", reader=later.name, version=later.read_version)
+            if later.version is None or earlier.version >= later.version:
+                continue
+            builder.add(
+                "log", i, j, "log order",
+                first=earlier.name, version=earlier.version, second=later.name, later=later.version,
+            )  # fmt: skip
+            if later.missed(earlier):
+                builder.add(
+                    "unseen", i, j, "missed",
+                    reader=later.name, version=later.read_version,
+                    writer=earlier.name, became=earlier.version,
+                )  # fmt: skip
+
+
+class _Dependencies:
+    def __init__(self, events: Sequence[Event], builder: FrameBuilder) -> None:
         self.events = events
-        self.reasons = reasons
-        self.rows = {name: [0] * len(events) for name in BASIC}
-        self.why: dict[tuple[str, int, int], str] = {}
+        self.builder = builder
 
-    def frame(self) -> Frame:
-        relations = {name: Relation(tuple(rows)) for name, rows in self.rows.items()}
-        return Frame(tuple(e.name for e in self.events), relations, self.sets(), self.why)
-
-    def sets(self) -> dict[str, int]:
-        sets = dict.fromkeys(SETS, 0)
-        for i, event in enumerate(self.events):
-            bit = 1 << i
-            footprint = event.effect.footprint
-            sets["Reader" if event.version is None else "Writer"] |= bit
-            if footprint is None:
-                sets["NoData"] |= bit
-                sets["Empty"] |= bit
-                continue
-            for name, holds in FLAGS.items():
-                if holds(footprint):
-                    sets[name] |= bit
-        return sets
-
-    def add(self, kind: str, i: int, j: int, why: str) -> None:
-        self.rows[kind][i] |= 1 << j
-        if self.reasons:
-            self.why.setdefault((kind, i, j), why)
-
-    # The order of the log, and what each commit had seen
-
-    def orders(self) -> None:
-        for j, later in enumerate(self.events):
-            for i, earlier in enumerate(self.events):
-                if i < j and later.session is not None and earlier.session == later.session:
-                    self.add(
-                        "so",
-                        i,
-                        j,
-                        f"in session '{later.session}' {earlier.name} came before {later.name}",
-                    )
-                if i == j or earlier.version is None:
-                    continue
-                if earlier.version <= later.read_version:
-                    self.add("vis", i, j, f"{later.name} read version {later.read_version}")
-                if later.version is None or earlier.version >= later.version:
-                    continue
-                versions = f"version {earlier.version}, {later.name} version {later.version}"
-                self.add("log", i, j, f"in the log {earlier.name} is {versions}")
-                if later.missed(earlier):
-                    self.add(
-                        "unseen",
-                        i,
-                        j,
-                        f"{later.name} read version {later.read_version},"
-                        f" before {earlier.name} became version {earlier.version}",
-                    )
-
-    # Footprints
-
-    def footprints(self) -> None:
-        for j, loser in enumerate(self.events):
-            reads = loser.effect.footprint
-            if reads is None:
-                continue
-            for i, winner in enumerate(self.events):
-                wrote = winner.effect.footprint
-                if i == j or wrote is None:
-                    continue
-                a, b = winner.name, loser.name
-                if wrote.marks is not PLAIN:
-                    self.marks(i, j, wrote, reads)
-                if wrote.adds_meet_reads_of(reads):
-                    self.add("adds-meets-reads", i, j, self.added(a, wrote, b, reads))
-                if wrote.removes_meet_reads_of(reads):
-                    both = wrote.removes & reads.files
-                    file = self.file(both or wrote.removes, wrote)
-                    read = "it" if both else f"the whole of {reads.schema.name}"
-                    self.add(
-                        "removes-meets-reads", i, j, f"{a} removed {file}, and {b} read {read}"
-                    )
-                if wrote.removes_meet_removes_of(reads):
-                    file = self.file(wrote.removes & reads.removes, wrote)
-                    why = f"{a} removed {file}, and {b} removed it, too"
-                    self.add("removes-meets-removes", i, j, why)
-
-    def marks(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
-        """Conflicts that are about no file."""
-        a, b = self.events[i].name, self.events[j].name
-        for domain in wrote.same_domains(reads):
-            self.add("same-domain", i, j, f"{a} and {b} both set the domain {domain}")
-        for app in wrote.apps_read_by(reads):
-            why = f"{a} set the version of the application {app}, which {b} had looked up"
-            self.add("writes-read-app", i, j, why)
-
-    def clashes(self) -> None:
-        """What each commit cannot take over of the commits that it missed, in the order of the log:
-        what it can, it knows from then on.
-        """
-        written = [(e.version, i, e.name, e.effect.footprint) for i, e in enumerate(self.events)]
-        writers = [
-            (version, i, name, footprint)
-            for version, i, name, footprint in written
-            if version is not None and footprint is not None and footprint.marks is not PLAIN
-        ]
-        for j, loser in enumerate(self.events):
-            reads = loser.effect.footprint
-            if not writers or reads is None:
-                continue
-            header = reads.known
-            for version, i, name, wrote in sorted(writers, key=itemgetter(0)):
-                unseen = loser.read_version < version < (loser.version or version)
-                if i == j or not unseen or wrote.schema.name != reads.schema.name:
-                    continue
-                protocol, metadata, header = wrote.rebase(reads, header)
-                missed = f"{loser.name}, which had not seen it"
-                if protocol is not None:
-                    self.add("protocol-clashes", i, j, f"{name} {protocol}, before {missed}")
-                if metadata is not None:
-                    self.add("metadata-clashes", i, j, f"{name} {metadata}, before {missed}")
-
-    def added(self, winner: str, wrote: Footprint, loser: str, reads: Footprint) -> str:
-        """Where a file that the winner added meets what the loser read, in words."""
-        if not self.reasons:
-            return ""
-        table = wrote.schema.name
-        where = wrote.adds_where(reads) if wrote.schema.partitioned_by else None
-        if where is None:
-            return (
-                f"{winner} added a file to {table}, which has no partitions and which {loser} read"
-            )
-        partition, predicate = where
-        read = (
-            f"{table} WHERE {' AND '.join(map(str, predicate))}" if predicate else f"all of {table}"
-        )
-        folder = wrote.schema.folder(partition)
-        return f"{winner} added a file to partition {folder} of {table}, where {loser} read {read}"
-
-    def file(self, paths: frozenset[str], footprint: Footprint) -> str:
-        """The first of some files, in words."""
-        if not self.reasons:
-            return ""
-        folder, _, name = min(paths).rpartition("/")
-        writer = name.rpartition("-")[0]
-        if not writer:  # a raw transaction's, called as its author likes
-            return f"the file {name} of {footprint.schema.name}"
-        whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
-        place = f"partition {folder} of " if folder else ""
-        return f"a file in {place}{footprint.schema.name} {whose}"
-
-    # Adya's dependencies
-
-    def dependencies(self) -> None:
+    def add(self) -> None:
         written = chains(self.events)
         for chain in written.values():
+            row = chain[0].before
             for first, second in itertools.pairwise(chain):
-                self.overwrote(first, second)
+                row = row if first.after is None else first.after
+                self.overwrote(first, second, row or ())
         position = {event.name: i for i, event in enumerate(self.events)}
-        versions = [version for chain in written.values() for version in chain]
         for j, event in enumerate(self.events):
             for read in event.effect.reads:
                 self.items(j, read, written, position)
-                self.predicate(j, read, versions)
+                for (table, _), chain in written.items():
+                    if table == read.table:
+                        self.predicate(j, read, chain)
 
-    def overwrote(self, first: RowVersion, second: RowVersion) -> None:
+    def overwrote(self, first: RowVersion, second: RowVersion, row: Row) -> None:
+        """ww; ``row`` is as it was when it was last there."""
         if first.writer == second.writer:
             return
-        a, b = self.events[first.writer].name, self.events[second.writer].name
-        did = "deleted" if second.after is None else "rewrote"
-        row, had = (first.before, "deleted") if first.after is None else (first.after, "written")
-        why = f"{b} {did} row {_show(row)}, which {a} had {had}"
-        self.add("ww", first.writer, second.writer, why)
+        self.builder.add(
+            "ww", first.writer, second.writer, "overwrote",
+            writer=self.name(second), item=Item(first.table, first.row, row),
+            before=self.name(first), deleted=second.after is None, was_deleted=first.after is None,
+        )  # fmt: skip
 
     def items(
         self,
@@ -272,51 +133,69 @@ class _Builder:
         reader = self.events[j].name
         for row in read.matched:
             writer = position.get(row.writer)
+            item = Item(read.table, row.id, row.values) if self.builder.reasons else None
             if writer is not None and writer != j:
-                self.add(
-                    "wr",
-                    writer,
-                    j,
-                    f"{reader} read row {show_row(row.values)}, which {row.writer} wrote",
+                self.builder.add(
+                    "wr", writer, j, "read item", reader=reader, item=item, writer=row.writer
                 )
             chain = written.get((read.table, row.id), ())
             start = next((k + 1 for k, v in enumerate(chain) if v.writer == writer), 0)
             if start < len(chain) and chain[start].writer != j:
                 after = chain[start]
-                did = "deleted" if after.after is None else f"changed to {show_row(after.after)}"
-                other = self.events[after.writer].name
-                self.add(
-                    "rw",
-                    j,
-                    after.writer,
-                    f"{reader} read row {show_row(row.values)}, which {other} then {did}",
-                )
+                self.builder.add(
+                    "rw", j, after.writer, "overwritten",
+                    reader=reader, item=item, writer=self.name(after), after=after.after,
+                )  # fmt: skip
 
-    def predicate(self, j: int, read: RowRead, versions: list[RowVersion]) -> None:
+    def predicate(self, j: int, read: RowRead, chain: Sequence[RowVersion]) -> None:
         """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
         event = self.events[j]
         at = event.seen_by(read)
-        for version in versions:
-            if version.writer == j or version.table != read.table:
+        seen = sum((self.events[version.writer].version or 0) <= at for version in chain)
+        for k, version in enumerate(chain):
+            matches = read.sees(version.after)
+            if version.writer == j or read.sees(version.before) == matches:
                 continue
-            matched, matches = read.sees(version.before), read.sees(version.after)
-            if matched == matches:
-                continue
-            writer = self.events[version.writer]
-            assert writer.version is not None
-            row = version.after if matches else version.before
-            did = "put in" if matches else "took out"
-            if writer.version <= at:
-                why = f"{event.name} read {read.words} after {writer.name} {did} row {_show(row)}"
-                self.add("wr", version.writer, j, why)
+            if k < seen:
+                row = version.after if matches else version.before
+                self.builder.add(
+                    "wr", version.writer, j, "read after",
+                    reader=event.name, predicate=read.words, writer=self.name(version),
+                    came=matches, item=Item(version.table, version.row, row or ()),
+                )  # fmt: skip
+            elif self.builder.reasons:
+                kind, row, nouns = self.became(read, chain[seen : k + 1])
+                self.builder.add(
+                    "rw", j, version.writer, kind,
+                    reader=event.name, predicate=read.words, version=at,
+                    item=Item(version.table, version.row, row), **nouns,
+                )  # fmt: skip
             else:
-                saw = "without" if matches else "with"
-                why = (
-                    f"{event.name} read {read.words} at version {at},"
-                    f" {saw} row {_show(row)}, which {writer.name} {did}"
-                )
-                self.add("rw", j, version.writer, why)
+                self.builder.add("rw", j, version.writer, "")
 
+    def became(
+        self, read: RowRead, missed: Sequence[RowVersion]
+    ) -> tuple[str, Row, dict[str, Any]]:
+        """What became of a row that a read saw, or did not see, with the row: ``missed`` are the versions
+        after the one that it saw, up to one that changes whether the row matches.
+        """
+        saw, last = missed[0].before, missed[-1]
+        then, now, by = last.before or (), last.after or (), self.name(last)
+        match read.sees(saw), read.sees(last.after):
+            case False, True:
+                return "came", now, {"writer": by}
+            case False, False:
+                came, writer = not read.sees(missed[-2].before), self.name(missed[-2])
+                return "came and went", then, {"came": came, "writer": writer, "last": by}
+            case True, False if saw == last.before:
+                return "went", then, {"writer": by}
+            case True, False:
+                was_gone, writer = missed[-2].before is None, self.name(missed[-2])
+                nouns = {"was_gone": was_gone, "then": then, "writer": writer, "last": by}
+                return "changed and went", saw or (), nouns
+        took = next(v for v in reversed(missed) if read.sees(v.before) and not read.sees(v.after))
+        return "went and came", saw or (), {"writer": self.name(took), "now": now, "last": by}
 
-def _show(row: Row | None) -> str:
-    return "that is gone" if row is None else show_row(row)
+    def name(self, version: RowVersion) -> str:
+        """Who installed a version of a row."""
+        return self.events[version.writer].name

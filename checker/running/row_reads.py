@@ -17,28 +17,28 @@ commit comes later. ``init`` and the reads are in no set. Relations are those of
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.running.chains import RowVersion, chains
-from isolitmus.model.frame import Frame
 from isolitmus.model.reads import READ_RELATIONS
-from isolitmus.model.relation import Relation
+from isolitmus.model.reason import Item
 from isolitmus.model.values import show_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.model.execution import Event, RowRead
+    from isolitmus.model.frame import FrameBuilder
     from isolitmus.model.values import Row
 
-__all__ = ["INIT", "with_row_reads"]
+__all__ = ["INIT", "add_row_reads"]
 
 INIT = "init"
 """The name of the node that stands for what was there at the start."""
 
 
-def with_row_reads(events: Sequence[Event], frame: Frame, *, reasons: bool = True) -> Frame:
-    """The frame of an execution's events, its transactions followed by ``init`` and the reads.
+def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
+    """Add ``init`` and the reads of an execution's events to the frame of its transactions.
 
     >>> from isolitmus.checker.running.execute import execute
     >>> from isolitmus.checker.running.frames import frame
@@ -46,18 +46,13 @@ def with_row_reads(events: Sequence[Event], frame: Frame, *, reasons: bool = Tru
     >>> seen = frame(execute(litmus("reorder")).events, reads=True)
     >>> seen.nodes[2:]
     ('init', 'delete r(t WHERE part = 0: (100, 0))', 'delete r(t WHERE part = 0: (1, 0))')
-    >>> [(seen.nodes[i], seen.why["rival", i, j]) for i, j in seen.relations["rival"].pairs()]
+    >>> [(seen.nodes[i], str(seen.reasons["rival", i, j])) for i, j in seen.relations["rival"].pairs()]
     [('insert', 'insert put in row (100, 0)')]
     """
-    builder = _Builder(events, frame, reasons)
-    for k, look in enumerate(builder.looks, len(events) + 1):
-        builder.connect(k, look)
-    for i, event in enumerate(events):
-        builder.add("so", len(events), i, f"{INIT} is what was there before {event.name}")
-    return builder.frame()
+    _RowReadPairs(events, builder).add()
 
 
-class _Look(NamedTuple):
+class _Observation(NamedTuple):
     """One read of one row: the reader's position, the versions of the row (the initial one first),
     and which of them was seen.
     """
@@ -74,7 +69,7 @@ class _Look(NamedTuple):
         return next((version.after for version in shown if version.after is not None), None)
 
 
-def _looks(events: Sequence[Event]) -> Iterator[_Look]:
+def _observations(events: Sequence[Event]) -> Iterator[_Observation]:
     first = len(events)
     written = chains(events)
     for j, event in enumerate(events):
@@ -91,76 +86,72 @@ def _looks(events: Sequence[Event]) -> Iterator[_Look]:
                 versions = (RowVersion(first, table, row_id, None, start), *chain)
                 ends = [events[v.writer].version or 0 for v in chain]
                 seen = sum(end <= event.seen_by(read) for end in ends)
-                yield _Look(j, read, versions, seen)
+                yield _Observation(j, read, versions, seen)
 
 
-class _Builder:
-    def __init__(self, events: Sequence[Event], frame: Frame, reasons: bool) -> None:
-        self.events, self.base, self.reasons = events, frame, reasons
-        self.looks = list(_looks(events))
-        beside = [0] * (1 + len(self.looks))
-        self.rows = {name: [*r.rows, *beside] for name, r in frame.relations.items()}
-        self.rows |= {name: [0] * (len(events) + len(beside)) for name in READ_RELATIONS}
-        self.why = dict(frame.why)
+class _RowReadPairs:
+    def __init__(self, events: Sequence[Event], builder: FrameBuilder) -> None:
+        self.events, self.builder = events, builder
+        self.observations = list(_observations(events))
 
-    def frame(self) -> Frame:
-        return Frame(
-            (*self.base.nodes, INIT, *self.names()),
-            {name: Relation(tuple(rows)) for name, rows in self.rows.items()},
-            self.base.sets,
-            self.why,
-            beside=1 + len(self.looks),
-        )
+    def add(self) -> None:
+        self.builder.have(*READ_RELATIONS)
+        self.builder.beside(INIT, *self.names())
+        for k, observed in enumerate(self.observations, len(self.events) + 1):
+            self.connect(k, observed)
+        for i, event in enumerate(self.events):
+            self.builder.add("so", len(self.events), i, "initial", init=INIT, node=event.name)
 
     def names(self) -> Iterator[str]:
         count: Counter[str] = Counter()
-        for look in self.looks:
-            name = f"{self.events[look.reader].name} r({look.read.words}: {_show(look.row)})"
+        for observed in self.observations:
+            shown = "that is gone" if observed.row is None else show_row(observed.row)
+            name = f"{self.events[observed.reader].name} r({observed.read.words}: {shown})"
             count[name] += 1
             yield name if count[name] == 1 else f"{name} ({count[name]})"
 
-    def add(self, kind: str, i: int, j: int, why: str) -> None:
-        self.rows[kind][i] |= 1 << j
-        if self.reasons:
-            self.why.setdefault((kind, i, j), why)
-
-    def connect(self, k: int, look: _Look) -> None:
-        reader = self.events[look.reader]
-        seen = look.versions[look.seen]
-        why = self.saw(look)
-        self.add("rf", seen.writer, k, why)
+    def connect(self, k: int, observed: _Observation) -> None:
+        reader = self.events[observed.reader]
+        seen = observed.versions[observed.seen]
+        kind, row = self.saw(observed)
+        nouns: dict[str, Any] = {
+            "reader": reader.name,
+            "predicate": observed.read.words,
+            "version": reader.seen_by(observed.read),
+            "writer": self.name(seen),
+            "item": Item(seen.table, seen.row, row or ()),
+        }
+        self.builder.add("rf", seen.writer, k, kind, **nouns)
         if seen.writer == len(self.events):
-            self.add("wr", seen.writer, look.reader, why)
-        self.add("in", k, look.reader, f"{reader.name} read {look.read.words}")
-        matched = look.read.sees(seen.after)
-        for version in look.versions:
-            if version.writer in (look.reader, seen.writer):
+            self.builder.add("wr", seen.writer, observed.reader, kind, **nouns)
+        self.builder.add(
+            "in", k, observed.reader, "in", reader=reader.name, predicate=observed.read.words
+        )
+        matched = observed.read.sees(seen.after)
+        row = observed.row
+        for version in observed.versions:
+            row = version.after or version.before or row
+            if version.writer in (observed.reader, seen.writer):
                 continue
-            if matched or look.read.sees(version.after):
-                self.add("rival", version.writer, k, f"{self.name(version)} {_did(version)}")
+            if matched or observed.read.sees(version.after):
+                self.builder.add(
+                    "rival", version.writer, k, "rival",
+                    writer=self.name(version), item=Item(version.table, version.row, ()),
+                    before=version.before, after=version.after, last=row,
+                    first=version.writer == len(self.events),
+                )  # fmt: skip
 
-    def saw(self, look: _Look) -> str:
-        """What the reader saw of the row, a clause."""
-        event, seen = self.events[look.reader], look.versions[look.seen]
-        read = f"{event.name} read {look.read.words} at version {event.seen_by(look.read)}"
+    def saw(self, observed: _Observation) -> tuple[str, Row | None]:
+        """How the reader saw the row: the kind of reason, and the row as it was when it was there."""
+        seen = observed.versions[observed.seen]
+        if seen.row == seen.table:  # no row: the words name what was read
+            return "had item", seen.after
         if seen.after is not None:
-            return f"{read}, with row {_show(seen.after)} of {self.name(seen)}"
-        born = any(version.after is not None for version in look.versions[: look.seen])
-        end = f"which {self.name(seen)} had taken out" if born else f"as {INIT} left the table"
-        return f"{read}, without row {_show(look.row)}, {end}"
+            return "had row", seen.after
+        before = observed.versions[: observed.seen]
+        gone = next((v.after for v in reversed(before) if v.after is not None), None)
+        return ("row never came", observed.row) if gone is None else ("row was gone", gone)
 
     def name(self, version: RowVersion) -> str:
         at_start = version.writer == len(self.events)
         return INIT if at_start else self.events[version.writer].name
-
-
-def _did(version: RowVersion) -> str:
-    if version.after is None:
-        return f"took out row {_show(version.before)}"
-    if version.before is None:
-        return f"put in row {_show(version.after)}"
-    return f"changed row {_show(version.before)} to {_show(version.after)}"
-
-
-def _show(row: Row | None) -> str:
-    return "that is gone" if row is None else show_row(row)

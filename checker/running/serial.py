@@ -1,27 +1,27 @@
 """The serial explanation: which serial orders of the writers give the table that was seen.
 
 Every permutation of the writers up to a version is executed one by one from the initial tables and
-compared as bags, by two executors that share nothing: the model's own, and DuckDB running the same
-SQL. A disagreement between them is a defect of one, and is raised, never passed over.
+compared as bags, by two executors that share nothing: the model's own, and that of the format, for SQL
+DuckDB. A disagreement between them is a defect of one, and is raised, never passed over.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.clients import perform
-from isolitmus.checker.running.execute import after, stages
-from isolitmus.checker.running.snapshot import Outside
+from isolitmus.checker.running.execute import stages
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.execution import Database
+    from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.format import Executor
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.values import Rows
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_WRITERS",
     "Disagreement",
-    "Executor",
     "ModelExecutor",
     "Serial",
     "explain_serially",
@@ -46,35 +45,37 @@ class Disagreement(IsolitmusError):
     """Two things that must agree do not: a defect to be explained."""
 
 
-class Executor(Protocol):
-    """Something that runs transactions one after another from the initial tables."""
-
-    def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
-        """The tables after these transactions in this order; None if one of them fails."""
-
-
 class ModelExecutor:
     """The model's own executor; prefixes are shared between orders."""
 
     def __init__(self, litmus: Litmus) -> None:
-        self._litmus = litmus
-        self._inits = stages(litmus.tables, litmus.init)
+        self._litmus, self._form = litmus, format_named(litmus.format)
+        self._inits = stages(self._form, litmus.tables, litmus.init)
         self._states: dict[tuple[str, ...], Database | None] = {(): self._inits[-1]}
+        self._effects: dict[tuple[str, ...], Effect] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
         """The tables after these transactions in this order; None if one of them fails."""
-        state = self._state(order)
+        state = self.state(order)
         return None if state is None else {name: table.rows() for name, table in state.items()}
 
-    def _state(self, order: tuple[str, ...]) -> Database | None:
+    def state(self, order: tuple[str, ...]) -> Database | None:
+        """As ``after``, with all that the model knows of the tables."""
         if order not in self._states:
-            before = self._state(order[:-1])
-            self._states[order] = None if before is None else self._step(before, order[-1])
+            before = self.state(order[:-1])
+            self._states[order] = None if before is None else self._step(order, before)
         return self._states[order]
 
-    def _step(self, before: Database, name: str) -> Database | None:
-        done = perform(self._litmus, name, before, outside=Outside(inits=self._inits))
-        return None if done.error is not None else after(before, Event(name, done, 0))
+    def _step(self, order: tuple[str, ...], before: Database) -> Database | None:
+        done = self._effects[order] = self._form.alone(self._litmus, order[-1], before, self._inits)
+        return (
+            None if done.error is not None else self._form.after(before, Event(order[-1], done, 0))
+        )
+
+    def effect(self, order: tuple[str, ...]) -> Effect | None:
+        """What the last of these does after the others in this order; None if one of those fails."""
+        self.state(order)
+        return self._effects.get(order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +96,21 @@ def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
     return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
 
 
-def explain_serially(litmus: Litmus, run: Run) -> Serial:
+def explain_serially(litmus: Litmus, run: Run, executor: ModelExecutor | None = None) -> Serial:
     """The serial explanation of a run, by both executors; Disagreement if they differ, IsolitmusError
-    if it has more than MOST_WRITERS writers.
+    if it has more than MOST_WRITERS writers. ``executor``: the model's, with the orders that it knows already.
     """
-    from isolitmus.checker.running.duck import DuckExecutor
-
     if len(writers(run)) > MOST_WRITERS:
         raise IsolitmusError(
             f"{litmus.name}: {len(writers(run))} transactions write; the serial orders of at most"
             f" {MOST_WRITERS} are tried"
         )
-    own = _explain(ModelExecutor(litmus), run)
-    theirs = _explain(DuckExecutor(litmus), run)
+    own = _explain(executor or ModelExecutor(litmus), run)
+    theirs = _explain(format_named(litmus.format).independent(litmus), run)
     if own != theirs:
         raise Disagreement(
             f"{litmus.name}: the model's executor finds the serial orders {list(own.orders)}"
-            f" (unexplained versions {list(own.unexplained)}), DuckDB {list(theirs.orders)}"
+            f" (unexplained versions {list(own.unexplained)}), the independent one {list(theirs.orders)}"
             f" (unexplained {list(theirs.unexplained)})"
         )
     return own

@@ -1,13 +1,13 @@
 """The abstract universe: transactions in sessions that read and write keys, no table and no SQL.
 
 Each of n transactions reads and writes each key at most once, reads first, from the initial
-transaction or from another one that writes the key. All commit. Nobody observes the version order
-unless a spec uses it without binding it. There are no predicate reads.
+transaction or from another one that writes the key. Nobody observes the version order unless a spec
+uses it without binding it. There are no predicate reads.
 
-Choices. Sessions vary only where both specs look at them: a level that says nothing of sessions
-differs from one that does by every history that a session forbids, which is true and of no interest.
-A session is a run of consecutive transactions, as any history is written once its transactions are
-numbered session by session. Reads are in the order of the keys unless a spec asks for ``po``.
+Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Varied``). A session is a
+run of consecutive transactions, as any history is written once its transactions are numbered session
+by session. Who aborted only writes, and is in no session: frames have nothing else of it. Reads are in
+the order of the keys unless a spec asks for ``po``.
 
 One set of Booleans stands for many histories: literals of a circuit, or bits of many cases.
 """
@@ -19,53 +19,75 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.reading.matrix import Matrices
+from isolitmus.checker.reading.monotone import increasing
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reads import needs_reads
+from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from isolitmus.checker.reading.matrix import Booleans, Matrix
-    from isolitmus.model.operations import Operation
+    from isolitmus.checker.reading.matrix import BooleanMatrix, Booleans
+    from isolitmus.model.operations import Operation, Status
     from isolitmus.model.spec import Spec
 
 __all__ = [
     "KEYS",
     "NAMES",
     "Histories",
-    "Order",
+    "OrderMatrix",
+    "Varied",
     "assumptions",
     "observes_versions",
-    "sessions_vary",
     "uses_versions",
+    "varied",
 ]
 
 B = TypeVar("B")
-Order = list[list[B]]
+OrderMatrix = list[list[B]]
 """``order[i][j]``: version i of a key comes before version j, if both are there."""
 
 KEYS = "xyz"
-NAMES = frozenset(
-    ("so", "wr", "ww", "rw", "rf", "po", "in", "rival", "Writer", "Reader", "Aborted")
-)
+NAMES = frozenset((*relations_of("histories", "reads"), *sets_of("histories")))
 """What histories without a table can say: the names that a spec may use here."""
 
-ASSUMPTIONS = (
-    "every transaction commits, and reads and writes each key at most once, reads first",
-    f"at most {len(KEYS)} keys, no reads by predicate",
-)
-NO_SESSIONS = "every transaction is a session of its own"
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """Whether histories have sessions of several transactions, and transactions that aborted."""
+
+    sessions: bool
+    aborts: bool
 
 
-def assumptions(*specs: Spec) -> tuple[str, ...]:
+def varied(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> Varied:
+    """What varies in the search of what ``a`` admits and ``b`` forbids, if it may.
+
+    What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a`` looks
+    at them, and fewer pairs never make it forbid what it allowed: what it admits with sessions it admits
+    without.
+
+    >>> from isolitmus.specs.catalogue import level
+    >>> varied(level("update-serializable"), level("causal"))
+    Varied(sessions=True, aborts=True)
+    >>> varied(level("causal"), level("update-serializable")).sessions
+    False
+    """
+    tells = "so" in b.needs or ("so" in a.needs and not increasing(a))
+    return Varied(sessions and tells, aborts and "Aborted" in a.needs | b.needs)
+
+
+def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> tuple[str, ...]:
     """What is taken for granted when these specs are compared."""
-    return ASSUMPTIONS if sessions_vary(*specs) else (*ASSUMPTIONS, NO_SESSIONS)
-
-
-def sessions_vary(*specs: Spec) -> bool:
-    """Whether all of the specs look at sessions."""
-    return all("so" in spec.needs for spec in specs)
+    commits = "" if varied(a, b, aborts=aborts).aborts else "every transaction commits, and "
+    who = commits or "every transaction "
+    alone = () if sessions else ("every transaction is a session of its own",)
+    return (
+        f"{who}reads and writes each key at most once, reads first",
+        f"at most {len(KEYS)} keys, no reads by predicate",
+        *alone,
+    )
 
 
 def uses_versions(spec: Spec) -> bool:
@@ -82,18 +104,20 @@ def observes_versions(*specs: Spec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Histories(Generic[B]):
-    """Abstract histories of n transactions: Booleans for what each may do.
-
-    ``writes[t][x]``; ``sources[t][x][s]``: t reads x from transaction s (0 … n-1) or from the
-    initial one (n); ``joined[t]``: t + 1 continues the session of t; ``first[t][x][y]``: t reads x
-    before y.
-    """
+    """Abstract histories of n transactions: Booleans for what each may do."""
 
     booleans: Booleans[B]
+    """Of what kind."""
     writes: Sequence[Sequence[B]]
+    """``writes[t][x]``: t writes x."""
     sources: Sequence[Sequence[dict[int, B]]]
+    """``sources[t][x][s]``: t reads x from transaction s (0 … n-1) or from the initial one (n)."""
     joined: Sequence[B]
+    """``joined[t]``: t + 1 continues the session of t."""
     first: Sequence[Sequence[dict[int, B]]]
+    """``first[t][x][y]``: t reads x before y."""
+    aborted: Sequence[B]
+    """``aborted[t]``: t aborted, reads nothing and is in no session."""
 
     @property
     def n(self) -> int:
@@ -107,19 +131,24 @@ class Histories(Generic[B]):
         """Whether t reads x."""
         return self.booleans.disj(self.sources[t][x].values())
 
+    def installs(self, t: int, x: int) -> B:
+        """Whether t writes a version of x and commits."""
+        booleans = self.booleans
+        return booleans.both(self.writes[t][x], booleans.neg(self.aborted[t]))
+
     def used(self, x: int) -> B:
         """Whether some transaction reads or writes x."""
         return self.booleans.disj(
             does for t in range(self.n) for does in (self.reads(t, x), self.writes[t][x])
         )
 
-    def frames(self, spec: Spec, orders: Sequence[Order[B]]) -> Matrices[B]:
+    def frames(self, spec: Spec, orders: Sequence[OrderMatrix[B]]) -> Matrices[B]:
         """The frames on which the spec is judged, with a version order for each key."""
-        builder = _Builder(self, spec.needs, needs_reads(spec))
+        builder = _HistoryMatrices(self, spec.needs, needs_reads(spec))
         return builder.frames(orders)
 
     def history(
-        self, value: Callable[[B], bool], orders: Sequence[Order[B]] | None = None
+        self, value: Callable[[B], bool], orders: Sequence[OrderMatrix[B]] | None = None
     ) -> History:
         """One history: the one in which the Booleans have these values. ``orders``: the version
         orders that were observed, if any.
@@ -131,7 +160,8 @@ class Histories(Generic[B]):
                 *self._reads(t, value),
                 *self._writes(t, value),
             )
-            transactions.append(Transaction(t + 1, operations))
+            status: Status = "aborted" if value(self.aborted[t]) else "committed"
+            transactions.append(Transaction(t + 1, operations, status))
             if t and value(self.joined[t - 1]):
                 sessions[-1].append(t + 1)
             else:
@@ -161,8 +191,8 @@ class Histories(Generic[B]):
             Write(Version(KEYS[x], t + 1)) for x in range(self.keys) if value(self.writes[t][x])
         ]
 
-    def _versions(self, x: int, order: Order[B], value: Callable[[B], bool]) -> list[Version]:
-        writers = [t for t in range(self.n) if value(self.writes[t][x])]
+    def _versions(self, x: int, order: OrderMatrix[B], value: Callable[[B], bool]) -> list[Version]:
+        writers = [t for t in range(self.n) if value(self.installs(t, x))]
 
         def earlier(j: int) -> int:
             return sum(value(order[i][j]) for i in writers if i != j)
@@ -170,7 +200,7 @@ class Histories(Generic[B]):
         return [Version(KEYS[x], t + 1) for t in sorted(writers, key=earlier)]
 
 
-class _Builder(Generic[B]):
+class _HistoryMatrices(Generic[B]):
     """Nodes: the transactions; with reads then the initial transaction and every possible read."""
 
     def __init__(self, histories: Histories[B], needs: frozenset[str], with_reads: bool) -> None:
@@ -184,7 +214,7 @@ class _Builder(Generic[B]):
     def node(self, t: int, x: int) -> int:
         return self.h.n + 1 + t * self.h.keys + x
 
-    def frames(self, orders: Sequence[Order[B]]) -> Matrices[B]:
+    def frames(self, orders: Sequence[OrderMatrix[B]]) -> Matrices[B]:
         h, disj, true, false = self.h, self.booleans.disj, self.booleans.true, self.booleans.false
         exists = [true] * (h.n + self.with_reads)
         if self.with_reads:
@@ -203,18 +233,22 @@ class _Builder(Generic[B]):
         relations = {name: make() for name, make in made.items() if name in self.needs}
         if self.needs & {"ww", "rw"}:
             relations["ww"], relations["rw"] = self.versions(orders)
-        sets = {"Writer": writer + rest, "Reader": reader + rest, "Aborted": [false] * self.size}
+        sets = {
+            "Writer": writer + rest,
+            "Reader": reader + rest,
+            "Aborted": [*self.h.aborted, *rest],
+        }
         return Matrices(self.booleans, exists, relations, sets)
 
-    def matrix(self, pairs: dict[tuple[int, int], list[B]]) -> Matrix[B]:
-        rows: Matrix[B] = [{} for _ in range(self.size)]
+    def matrix(self, pairs: dict[tuple[int, int], list[B]]) -> BooleanMatrix[B]:
+        rows: BooleanMatrix[B] = [{} for _ in range(self.size)]
         for (i, j), parts in pairs.items():
             value = self.booleans.disj(parts)
             if value != self.booleans.false:
                 rows[i][j] = value
         return rows
 
-    def so(self) -> Matrix[B]:
+    def so(self) -> BooleanMatrix[B]:
         pairs: dict[tuple[int, int], list[B]] = {}
         for i in range(self.h.n):
             together = self.booleans.true
@@ -222,10 +256,10 @@ class _Builder(Generic[B]):
                 together = self.booleans.both(together, self.h.joined[j - 1])
                 pairs[i, j] = [together]
             if self.with_reads:
-                pairs[self.initial, i] = [self.booleans.true]
+                pairs[self.initial, i] = [self.booleans.neg(self.h.aborted[i])]
         return self.matrix(pairs)
 
-    def wr(self) -> Matrix[B]:
+    def wr(self) -> BooleanMatrix[B]:
         pairs: dict[tuple[int, int], list[B]] = {}
         for t in range(self.h.n):
             for x in range(self.h.keys):
@@ -234,7 +268,7 @@ class _Builder(Generic[B]):
                         pairs.setdefault((s, t), []).append(there)
         return self.matrix(pairs)
 
-    def rf(self) -> Matrix[B]:
+    def rf(self) -> BooleanMatrix[B]:
         return self.matrix(
             {
                 (s, self.node(t, x)): [there]
@@ -244,7 +278,7 @@ class _Builder(Generic[B]):
             }
         )
 
-    def inside(self) -> Matrix[B]:
+    def inside(self) -> BooleanMatrix[B]:
         return self.matrix(
             {
                 (self.node(t, x), t): [self.h.reads(t, x)]
@@ -253,7 +287,7 @@ class _Builder(Generic[B]):
             }
         )
 
-    def po(self) -> Matrix[B]:
+    def po(self) -> BooleanMatrix[B]:
         conj = self.booleans.conj
         return self.matrix(
             {
@@ -266,7 +300,7 @@ class _Builder(Generic[B]):
             }
         )
 
-    def rival(self) -> Matrix[B]:
+    def rival(self) -> BooleanMatrix[B]:
         conj, neg = self.booleans.conj, self.booleans.neg
         pairs: dict[tuple[int, int], list[B]] = {}
         for t in range(self.h.n):
@@ -275,18 +309,20 @@ class _Builder(Generic[B]):
                 for u in (*range(self.h.n), self.initial):
                     if u != t:
                         source = self.h.sources[t][x].get(u, self.booleans.false)
-                        wrote = self.h.writes[u][x] if u < self.h.n else self.booleans.true
+                        wrote = self.h.installs(u, x) if u < self.h.n else self.booleans.true
                         there = conj([wrote, reads, neg(source)])
                         pairs[u, self.node(t, x)] = [there]
         return self.matrix(pairs)
 
-    def versions(self, orders: Sequence[Order[B]]) -> tuple[Matrix[B], Matrix[B]]:
+    def versions(
+        self, orders: Sequence[OrderMatrix[B]]
+    ) -> tuple[BooleanMatrix[B], BooleanMatrix[B]]:
         """ww and rw: a version and the next one; a version that was read and the next one."""
         h, both, conj, neg = self.h, self.booleans.both, self.booleans.conj, self.booleans.neg
         ww: dict[tuple[int, int], list[B]] = {}
         rw: dict[tuple[int, int], list[B]] = {}
         for x, before in enumerate(orders):
-            wrote = [h.writes[t][x] for t in range(h.n)]
+            wrote = [h.installs(t, x) for t in range(h.n)]
             writers = [t for t in range(h.n) if wrote[t] != self.booleans.false]
             following: dict[tuple[int, int], B] = {}
             for j in writers:

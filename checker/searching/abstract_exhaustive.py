@@ -9,10 +9,11 @@ is shared with the solver's search but the frame; each is the other's oracle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, permutations
+from functools import partial
+from itertools import combinations_with_replacement, islice, permutations
 from itertools import product as cartesian
-from time import monotonic
-from typing import TYPE_CHECKING
+from math import factorial, prod
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,28 +21,32 @@ from isolitmus.checker.reading.matrix import admitted
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
+    Varied,
     observes_versions,
-    sessions_vary,
     uses_versions,
+    varied,
 )
 from isolitmus.checker.searching.product import Product
-from isolitmus.model.errors import TimeLimit
+from isolitmus.model.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.searching.abstract import Order
+    from isolitmus.checker.searching.abstract import OrderMatrix
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
 
     Bits = NDArray[np.bool_]
 
-__all__ = ["Batch", "batches", "search"]
+__all__ = ["HistoryBatch", "history_batches", "search"]
 
 LARGEST = 1 << 22
-"""The most members of one batch."""
+"""The most members of one batch, of up to FEW transactions; with more there are more Booleans of each."""
+FEW = 4
+LISTED = 1 << 12
+"""So much of what transactions may do with one key is listed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +56,23 @@ class _Option:
     writes: tuple[bool, ...]
     sources: tuple[int | None, ...]
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """The number of operations, the number of writers."""
-        writers = sum(self.writes)
-        return writers + sum(s is not None for s in self.sources), writers
-
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Histories of one size (links of sessions, operations, keys); bit h·o + k is history h under
-    its version order k of o.
-    """
+class HistoryBatch:
+    """Histories of one size; bit h·o + k is history h under its version order k of o."""
 
-    size: tuple[int, int, int]
+    size: tuple[int, int, int, int]
+    """Links of sessions, aborted transactions, operations, keys."""
     product: Product
+    """The choices that a history is made of."""
     histories: Histories[int]
-    orders: tuple[Order[int], ...]
+    """What each does, a bit for each."""
+    orders: tuple[OrderMatrix[int], ...]
+    """The version orders of each key."""
     valid: Bits
+    """The histories in which every transaction does something."""
+    more: bool = False
+    """The same histories under further version orders follow."""
 
     def admits(self, spec: Spec, *, observed: bool = False) -> Bits:
         """For each history whether the spec admits it under some version order (a column); with
@@ -95,26 +99,38 @@ def search(
     a: Spec,
     b: Spec,
     n: int,
+    vary: Varied | None = None,
     *,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, with the fewest links of
-    sessions, then operations, then keys, or None; and how many were looked at. TimeLimit after the
-    deadline.
+    sessions, then aborted transactions, then operations, then keys, or None; and how many were looked at.
+    ``vary`` (default: what the specs can tell): what may be. A Limit, with how many, once the budget is
+    spent.
 
     >>> from isolitmus.specs.catalogue import level
     >>> search(level("snapshot-isolation"), level("serializable"), 2)[0].operations
     4
     """
-    examined = 0
+    budget, examined = budget or Budget(), 0
     observed = observes_versions(a, b)
-    for batch in batches(n, a, b, sessions=sessions_vary(a, b)):
-        if deadline is not None and monotonic() > deadline:
-            raise TimeLimit(f"the time limit ended the search after {examined} histories")
-        examined += int(batch.valid.sum())
-        admits, permits = (batch.admits(spec, observed=observed) for spec in (a, b))
-        separating = batch.valid[:, None] & admits & ~permits
+    so_far: list[Bits] = []
+    for batch in history_batches(n, vary or varied(a, b), a, b):
+        said: list[Bits] = []
+        for spec in (a, b):
+            limit = budget.spent()
+            if limit is not None:
+                limit.examined = examined
+                raise limit
+            said.append(batch.admits(spec, observed=observed))
+        if so_far:
+            said = [one | other for one, other in zip(said, so_far, strict=True)]
+        so_far = said if batch.more and not observed else []
+        examined += 0 if batch.more else int(batch.valid.sum())
+        if so_far:
+            continue
+        separating = batch.valid[:, None] & said[0] & ~said[1]
         if separating.any():
             h, order = (int(i) for i in np.argwhere(separating)[0])
             return batch.history(h * batch.choices + order, observed=observed), examined
@@ -123,63 +139,149 @@ def search(
     return None, examined
 
 
-def batches(n: int, *specs: Spec, sessions: bool) -> Iterator[Batch]:
-    """All histories of n transactions as far as the specs can tell them apart, smallest first:
-    fewest links of sessions (``sessions`` False: none), then operations, then keys.
+def history_batches(n: int, vary: Varied, *specs: Spec) -> Iterator[HistoryBatch]:
+    """All histories of n transactions as far as the specs can tell them apart, smallest first: fewest
+    links of sessions, then aborted transactions (none of what does not ``vary``), then operations, then keys.
     """
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)
-    options = _options(n)
-    joins = sorted(cartesian((False, True), repeat=n - 1 if sessions else 0), key=sum)
-    for links in range(n if sessions else 1):
-        for operations, keys, groups in _sizes(n, options):
-            for lists in _pieces([options[size] for size in groups], ordered=ordered):
-                for joined in (join for join in joins if sum(join) == links):
+    most = LARGEST if n <= FEW else LARGEST * FEW * FEW // (n * n)
+    for links, ends in _shapes(n, vary):
+        for operations, keys, groups in _sizes(n):
+            for joined, aborted in _ends(n, links, ends):
+                for lists in _lists(groups, aborted, most, ordered=ordered):
                     for reading in _readings(n, keys, needs):
-                        together = (*joined, *[False] * (n - 1 - len(joined)))
-                        size = (links, operations, keys)
-                        yield _batch(n, size, lists, together, reading, ordered=ordered)
+                        for ranks, more in _ranks(lists, most, ordered=ordered):
+                            size = (links, ends, operations, keys)
+                            shape = (joined, aborted)
+                            yield _batch(size, lists, shape, reading, ranks, more=more)
 
 
-def _options(n: int) -> dict[tuple[int, int], list[_Option]]:
-    """What n transactions may do with one key, by number of operations and of writers."""
-    found: dict[tuple[int, int], list[_Option]] = {}
-    for writes in cartesian((False, True), repeat=n):
-        sources = [[None, n, *(s for s in range(n) if s != t and writes[s])] for t in range(n)]
-        for chosen in cartesian(*sources):
-            option = _Option(writes, chosen)
-            found.setdefault(option.size, []).append(option)
-    return found
+Flags = tuple[bool, ...]
+Rank = tuple[int, ...]
 
 
-def _sizes(
-    n: int, options: dict[tuple[int, int], list[_Option]]
-) -> list[tuple[int, int, tuple[tuple[int, int], ...]]]:
-    """Every choice of a size for each key: the number of operations, of keys used, the choice."""
-    found = []
-    for groups in combinations_with_replacement(sorted(options, reverse=True), len(KEYS)):
-        operations = sum(size for size, _ in groups)
-        if operations >= n:
-            found.append((operations, sum(size > 0 for size, _ in groups), groups))
-    return sorted(found)
+def _shapes(n: int, vary: Varied) -> list[tuple[int, int]]:
+    """How many continue the session of the one before, and how many aborted."""
+    return [
+        (links, ends)
+        for links in range(n if vary.sessions else 1)
+        for ends in range(n + 1 if vary.aborts else 1)
+    ]
 
 
-def _pieces(lists: list[list[_Option]], *, ordered: bool) -> Iterator[list[list[_Option]]]:
+def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
+    """Who continues whose session, and who aborted; who aborted is in no session."""
+    for joined in _some(n - 1, links):
+        for aborted in _some(n, ends):
+            pairs = zip(joined, aborted, aborted[1:], strict=False)
+            if not any(together and (a or b) for together, a, b in pairs):
+                yield joined, aborted
+
+
+def _some(n: int, count: int) -> Iterator[Flags]:
+    """So many of n, in every way."""
+    if n == count == 0:
+        yield ()
+    if count < n:
+        yield from ((False, *rest) for rest in _some(n - 1, count))
+    if count:
+        yield from ((True, *rest) for rest in _some(n - 1, count - 1))
+
+
+def _sizes(n: int) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...]]]:
+    """Every choice for each key of how many operations there are and how many of them write, fewest
+    operations first, then fewest keys; with the number of operations, of keys used.
+    """
+    sizes = sorted(((w + r, w) for w in range(n + 1) for r in range(n + 1)), reverse=True)
+    for operations in range(n, 2 * n * len(KEYS) + 1):
+        found = [
+            (sum(size > 0 for size, _ in groups), groups)
+            for groups in combinations_with_replacement(sizes, len(KEYS))
+            if sum(size for size, _ in groups) == operations
+        ]
+        yield from ((operations, keys, groups) for keys, groups in sorted(found))
+
+
+def _options(size: tuple[int, int], aborted: Flags) -> Iterator[_Option]:
+    """What transactions may do with one key, in so many operations, of which so many write; nobody reads who
+    aborted.
+    """
+    operations, writers = size
+    for writes in _some(len(aborted), writers):
+        for sources in _sources(writes, operations - writers, aborted, 0):
+            yield _Option(writes, sources)
+
+
+def _sources(writes: Flags, reads: int, aborted: Flags, t: int) -> Iterator[tuple[int | None, ...]]:
+    n = len(writes)
+    if reads > n - t - sum(aborted[t:]):
+        return
+    if t == n:
+        yield ()
+        return
+    yield from ((None, *rest) for rest in _sources(writes, reads, aborted, t + 1))
+    if reads and not aborted[t]:
+        for source in (n, *(s for s in range(n) if s != t and writes[s])):
+            yield from ((source, *rest) for rest in _sources(writes, reads - 1, aborted, t + 1))
+
+
+def _lists(
+    groups: Sequence[tuple[int, int]], aborted: Flags, most: int, *, ordered: bool
+) -> Iterator[list[list[_Option]]]:
+    """What transactions may do with each key, so much of it at a time that a batch is of bearable size."""
+    first, second, third = (partial(_options, size, aborted) for size in groups)
+    for x in _cut(first(), LISTED):
+        for y in _cut(second(), LISTED):
+            for z in _cut(third(), LISTED):
+                yield from _pieces([x, y, z], most, ordered=ordered)
+
+
+T = TypeVar("T")
+
+
+def _cut(things: Iterator[T], length: int) -> Iterator[list[T]]:
+    while some := list(islice(things, length)):
+        yield some
+
+
+def _pieces(
+    lists: list[list[_Option]], most: int, *, ordered: bool
+) -> Iterator[list[list[_Option]]]:
     """The product cut into batches of bearable size."""
-    size = 1
-    for options in lists:
-        size *= len(options) * (len(_orders(options[0])) if ordered else 1)
+    size = prod(len(options) * (_orders(options) if ordered else 1) for options in lists)
     longest = max(range(len(lists)), key=lambda k: len(lists[k]))
     half = len(lists[longest]) // 2
-    if size <= LARGEST or not half:
+    if size <= most or not half:
         yield lists
         return
     for part in (lists[longest][:half], lists[longest][half:]):
-        yield from _pieces([*lists[:longest], part, *lists[longest + 1 :]], ordered=ordered)
+        yield from _pieces([*lists[:longest], part, *lists[longest + 1 :]], most, ordered=ordered)
 
 
-def _orders(option: _Option) -> list[tuple[int, ...]]:
-    return list(permutations(range(sum(option.writes))))
+def _orders(options: list[_Option]) -> int:
+    """The number of version orders of a key: as many have written it in all of these."""
+    return factorial(sum(options[0].writes))
+
+
+def _ranks(
+    lists: list[list[_Option]], most: int, *, ordered: bool
+) -> Iterator[tuple[Sequence[list[Rank]], bool]]:
+    """Version orders of each key, so many at a time that a batch is of bearable size, and whether there are
+    more: for each writer its place.
+    """
+    if not ordered:
+        yield (), False
+        return
+    size = prod(len(options) * _orders(options) for options in lists)
+    each = LARGEST if size <= most else max(1, int((most // prod(map(len, lists))) ** (1 / 3)))
+    first, second, third = (sum(options[0].writes) for options in lists)
+    left = prod(-(-_orders(options) // each) for options in lists)
+    for x in _cut(permutations(range(first)), each):
+        for y in _cut(permutations(range(second)), each):
+            for z in _cut(permutations(range(third)), each):
+                left -= 1
+                yield [x, y, z], left > 0
 
 
 def _readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
@@ -189,16 +291,15 @@ def _readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[
 
 
 def _batch(
-    n: int,
-    measure: tuple[int, int, int],
+    measure: tuple[int, int, int, int],
     lists: list[list[_Option]],
-    joined: tuple[bool, ...],
+    shape: tuple[Flags, Flags],
     reading: tuple[tuple[int, ...], ...],
+    ranks: Sequence[list[Rank]],
     *,
-    ordered: bool,
-) -> Batch:
-    axes = [len(options) for options in lists]
-    ranks = [_orders(options[0]) if ordered else [()] for options in lists]
+    more: bool,
+) -> HistoryBatch:
+    n, axes = len(shape[1]), [len(options) for options in lists]
     product = Product((*axes, *(len(r) for r in ranks)))
     plane = product.plane
     true = product.booleans.true
@@ -218,14 +319,14 @@ def _batch(
         ]
         for t in range(n)
     ]
-    orders: list[Order[int]] = []
-    for x in range(count if ordered else 0):
+    orders: list[OrderMatrix[int]] = []
+    for x in range(len(ranks)):
         before = np.zeros((n, n, axes[x], len(ranks[x])), np.bool_)
+        places = np.array(ranks[x], np.int8)
         for h, option in enumerate(lists[x]):
             writers = [t for t in range(n) if option.writes[t]]
-            for k, rank in enumerate(ranks[x]):
-                for (i, at), (j, to) in cartesian(zip(writers, rank, strict=True), repeat=2):
-                    before[i, j, h, k] = at < to
+            for (p, i), (q, j) in cartesian(enumerate(writers), repeat=2):
+                before[i, j, h] = places[:, p] < places[:, q]
         orders.append([[plane(before[i, j], x, count + x) for j in range(n)] for i in range(n)])
     place = [[order.index(x) for x in range(count)] for order in reading]
     first = [
@@ -239,6 +340,6 @@ def _batch(
             acts = np.array([o.writes[t] or o.sources[t] is not None for o in lists[x]])
             does |= acts.reshape([-1 if axis == x else 1 for axis in range(count)])
         busy &= does
-    joins = [true if together else 0 for together in joined]
-    histories = Histories(product.booleans, writes, sources, joins, first)
-    return Batch(measure, product, histories, tuple(orders), busy.ravel())
+    joins, ends = ([true if choice else 0 for choice in row] for row in shape)
+    histories = Histories(product.booleans, writes, sources, joins, first, ends)
+    return HistoryBatch(measure, product, histories, tuple(orders), busy.ravel(), more)

@@ -17,16 +17,19 @@ from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
+    Varied,
     observes_versions,
-    sessions_vary,
     uses_versions,
+    varied,
 )
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.reading.solver import Model
-    from isolitmus.checker.searching.abstract import Order
+    from isolitmus.checker.searching.abstract import OrderMatrix
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
 
@@ -37,37 +40,40 @@ CANONICAL = 4
 
 
 def search(
-    a: Spec, b: Spec, n: int, *, deadline: float | None = None
+    a: Spec, b: Spec, n: int, vary: Varied | None = None, *, budget: Budget | None = None
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
-    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then operations, then
-    keys. TimeLimit after the deadline.
+    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
+    then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
+    tell): what may be. A Limit, with how many, once the budget is spent.
 
     >>> from isolitmus.specs.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
     >>> [str(t) for t in found.transactions]
     ['r(x0) w(y1)', 'r(y0) w(x2)']
     """
-    space = _Space(a, b, n, deadline)
-    best = space.simple() or space.propose([])
-    if best is None:
-        return None, space.examined
-    if n <= CANONICAL:
-        for literals in space.measures():
-            best = space.fewest(best, literals)
-        best = space.canonical(best)
-    return space.history(best), space.examined
+    space = _HistorySpace(a, b, n, vary or varied(a, b), budget or Budget())
+    try:
+        best = space.simple() or space.propose([])
+        if best is not None and n <= CANONICAL:
+            for literals in space.measures():
+                best = space.fewest(best, literals)
+            best = space.canonical(best)
+    except Limit as limit:
+        limit.examined = space.examined
+        raise
+    return None if best is None else space.history(best), space.examined
 
 
-class _Space:
+class _HistorySpace:
     """The circuit of all histories of n transactions that the first spec admits."""
 
-    def __init__(self, a: Spec, b: Spec, n: int, deadline: float | None) -> None:
-        self.n, self.b, self.deadline = n, b, deadline
+    def __init__(self, a: Spec, b: Spec, n: int, vary: Varied, budget: Budget) -> None:
+        self.n, self.b, self.budget = n, b, budget
         self.examined = 0
         self.gates = Gates()
-        self.histories = _histories(self.gates, n, a, b)
-        self.given: list[Order[int]] = []
+        self.histories = _histories(self.gates, n, vary, a, b)
+        self.given: list[OrderMatrix[int]] = []
         if observes_versions(a, b):
             self.given = [self.gates.order(n) for _ in KEYS]
         self.universal = uses_versions(b) and not self.given
@@ -77,9 +83,9 @@ class _Space:
             orders = [[[1 if i < j else -1 for j in range(n)] for i in range(n)]] * len(KEYS)
         # the order under which the first spec admits the history is one that must not excuse it
         self.condemn(orders)
-        self.solver = Solver(self.gates, deadline)
+        self.solver = Solver(self.gates, budget)
 
-    def condemn(self, orders: Sequence[Order[int]]) -> None:
+    def condemn(self, orders: Sequence[OrderMatrix[int]]) -> None:
         """Under these version orders the second spec forbids the history."""
         forbid(self.gates, self.histories.frames(self.b, orders), self.b)
 
@@ -117,10 +123,11 @@ class _Space:
             only,
             *(-o for o in others if o != only),
             *(-w for w in self.histories.writes[t]),
+            -self.histories.aborted[t],
             *alone,
         ]
 
-    def excuse(self, model: Model) -> list[Order[int]] | None:
+    def excuse(self, model: Model) -> list[OrderMatrix[int]] | None:
         """Version orders under which the second spec admits the proposal: if possible one order for
         all keys in which sources come before their readers, for it excuses more.
         """
@@ -135,7 +142,7 @@ class _Space:
                     for i, row in enumerate(frames.relations.get(name, ())[: self.n]):
                         for j, pair in row.items():
                             gates.add(-pair, orders[0][i][j])
-            found = Solver(gates, self.deadline).check()
+            found = Solver(gates, self.budget).check()
             if found is not None:
                 return [
                     [
@@ -149,7 +156,7 @@ class _Space:
     def decisions(self) -> list[int]:
         """What a history consists of; the earlier ones are decided first, to be so if possible."""
         h = self.histories
-        found = [-joined for joined in h.joined]
+        found = [-joined for joined in h.joined] + [-aborted for aborted in h.aborted]
         for t in range(self.n):
             for x in range(len(KEYS)):
                 sources = h.sources[t][x]
@@ -162,10 +169,13 @@ class _Space:
         """What there should be little of, most important first."""
         h = self.histories
         yield list(h.joined)
+        yield list(h.aborted)
         reads = [[h.reads(t, x) for t in range(self.n)] for x in range(len(KEYS))]
         writes = [[h.writes[t][x] for t in range(self.n)] for x in range(len(KEYS))]
         yield [literal for row in (*reads, *writes) for literal in row]
         yield [h.used(x) for x in range(len(KEYS))]
+        options = [options for row in h.sources for options in row]
+        yield [there for o in options for s, there in o.items() if s < self.n]
 
     def fewest(self, best: Model, literals: list[int]) -> Model:
         """A model in which the fewest of the literals hold; no more may from now on."""
@@ -195,7 +205,7 @@ class _Space:
         return self.histories.history(model.__getitem__, self.given)
 
 
-def _histories(gates: Gates, n: int, *specs: Spec) -> Histories[int]:
+def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[int]:
     """All abstract histories of n transactions, each of which does something."""
     keys = range(len(KEYS))
     writes = [[gates.new() for _ in keys] for _ in range(n)]
@@ -211,7 +221,8 @@ def _histories(gates: Gates, n: int, *specs: Spec) -> Histories[int]:
                     if other in options:
                         gates.add(-option, -options[other])
             sources[t].append(options)
-    joined = [gates.new() if sessions_vary(*specs) else gates.false for _ in range(n - 1)]
+    joined = [gates.new() if vary.sessions else gates.false for _ in range(n - 1)]
+    aborted = [gates.new() if vary.aborts else gates.false for _ in range(n)]
     first: list[list[dict[int, int]]] = []
     for _ in range(n):
         if any("po" in spec.needs for spec in specs):
@@ -219,9 +230,12 @@ def _histories(gates: Gates, n: int, *specs: Spec) -> Histories[int]:
             first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
         else:
             first.append([{y: gates.true for y in keys if y > x} for x in keys])
-    histories = Histories(gates, writes, sources, joined, first)
+    histories = Histories(gates, writes, sources, joined, first, aborted)
     for t in range(n):
-        gates.add(*writes[t], *(s for x in keys for s in sources[t][x].values()))
+        reads = [s for x in keys for s in sources[t][x].values()]
+        gates.add(*writes[t], *reads)
+        for other in (*reads, *joined[max(t - 1, 0) : t + 1]):
+            gates.add(-aborted[t], -other)
     used = [histories.used(x) for x in keys]
     for x in keys[1:]:
         gates.add(-used[x], used[x - 1])
@@ -234,7 +248,8 @@ def _descending(gates: Gates, h: Histories[int]) -> None:
     than what the next one does.
     """
     rows = [
-        [bit for x in range(h.keys) for bit in (h.reads(t, x), h.writes[t][x])] for t in range(h.n)
+        [*(bit for x in range(h.keys) for bit in (h.reads(t, x), h.writes[t][x])), h.aborted[t]]
+        for t in range(h.n)
     ]
     for first, second in pairwise(rows):
         equal = gates.conj(-joined for joined in h.joined)
@@ -245,7 +260,9 @@ def _descending(gates: Gates, h: Histories[int]) -> None:
 
 def _fixed(
     h: Histories[int], model: Model
-) -> tuple[list[list[int]], list[list[dict[int, int]]], list[int], list[list[dict[int, int]]]]:
+) -> tuple[
+    list[list[int]], list[list[dict[int, int]]], list[int], list[list[dict[int, int]]], list[int]
+]:
     """The parts of one history as constants."""
 
     def constant(literal: int) -> int:
@@ -256,4 +273,5 @@ def _fixed(
         [[{s: constant(v) for s, v in options.items()} for options in row] for row in h.sources],
         [constant(j) for j in h.joined],
         [[{y: constant(v) for y, v in row.items()} for row in rows] for rows in h.first],
+        [constant(aborted) for aborted in h.aborted],
     )

@@ -6,38 +6,33 @@ explained serially by two executors. A search whose find does not stand this is 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.execute import execute, judge_execution, observe
+from isolitmus.checker.running.execute import execute, judge_execution, observed_run
+from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.running.serial import Disagreement, Serial, explain_serially
-from isolitmus.checker.runs import run
-from isolitmus.checker.telling.refusals import refusals
-from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
+from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.catalogue import level, levels, protocol, relatives
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from isolitmus.checker.searching.schedules import Scheduled
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.execution import Execution
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["recheck_candidate", "recheck_history"]
+__all__ = ["recheck_candidate", "recheck_history", "reread"]
 
 
 def recheck_candidate(
-    candidate: Candidate, a: Spec, b: Spec, *, unexplained: bool
-) -> tuple[Litmus, Forbidden, Serial]:
+    candidate: Candidate | Scheduled, a: Spec, b: Spec, *, unexplained: bool
+) -> tuple[Litmus, Forbidden, Execution, Serial]:
     """A candidate as a litmus test, executed and judged anew from the file's text."""
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
-    litmus = _reread(plain)
+    litmus = reread(plain)
     assert isinstance(litmus, Litmus)
     execution = execute(litmus, a)
     aborted = [event.name for event in execution.events if event.aborted]
@@ -45,12 +40,10 @@ def recheck_candidate(
     verdict = _verdict(litmus, execution, b)
     if aborted or not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
         raise Disagreement(_disagrees(litmus, a, b))
-    serial = explain_serially(litmus, observe(litmus, execution, a.name))
+    serial = explain_serially(litmus, observed_run(litmus, execution, a.name))
     if unexplained and not serial.unexplained:
         raise Disagreement(f"{litmus.name}: the search finds it unexplained, its file is not")
-    expected = _reread(_with_expectations(litmus, relatives(a.name, b.name)))
-    assert isinstance(expected, Litmus)
-    return expected, verdict, serial
+    return litmus, verdict, execution, serial
 
 
 def _verdict(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
@@ -60,24 +53,24 @@ def _verdict(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
     verdict = judge_execution(execution, spec)
     if isinstance(verdict, Forbidden) or any(axiom.test != "empty" for axiom in spec.axioms):
         return verdict
-    refused = refusals(execute(litmus, spec), spec)
-    return Forbidden(tuple(refused.values())) if refused else verdict
+    stopped = refusals(execute(litmus, spec), spec).values()
+    refused = tuple(violation for violation in stopped if violation.kind != "silent")
+    return Forbidden(refused) if refused else verdict
 
 
-def recheck_history(history: History, a: Spec, b: Spec) -> tuple[HistoryTest, Forbidden]:
-    """An abstract history as a litmus test, judged anew from the file's text."""
-    name, title, source = _head(a, b, "")
-    test = _reread(HistoryTest(name, title, source, history))
+def recheck_history(
+    history: History, a: Spec, b: Spec, options: str = ""
+) -> tuple[HistoryTest, Forbidden]:
+    """An abstract history as a litmus test, judged anew from the file's text; ``options`` are those of
+    the command that finds it.
+    """
+    name, title, source = _head(a, b, options)
+    test = reread(HistoryTest(name, title, source, history))
     assert isinstance(test, HistoryTest)
     admitted, verdict = check_history(test.history, a), check_history(test.history, b)
     if not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
         raise Disagreement(_disagrees(test, a, b))
-    judged = {name: str(check_history(history, level(name))) for name in levels()}
-    holds = tuple(n for n, v in judged.items() if v == "allowed")
-    fails = tuple(n for n, v in judged.items() if v == "forbidden")
-    expected = _reread(replace(test, holds=holds, fails=fails))
-    assert isinstance(expected, HistoryTest)
-    return expected, verdict
+    return test, verdict
 
 
 def _head(a: Spec, b: Spec, options: str) -> tuple[str, str, str]:
@@ -95,22 +88,6 @@ def _disagrees(test: Litmus | HistoryTest, a: Spec, b: Spec) -> str:
     )
 
 
-def _reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
-    return read_litmus(litmus_text(test), test.name)
-
-
-def _with_expectations(litmus: Litmus, names: Iterable[str]) -> Litmus:
-    """The test with what the model predicts of it under these protocols."""
-    expect: dict[str, Expectation] = {}
-    for name in names:
-        done = run(litmus, protocol(name))
-        verdicts = {n: str(verdict) for n, verdict in done.levels.items()}
-        expect[name] = Expectation(
-            outcome={n: (t.outcome,) for n, t in done.run.transactions.items()},
-            reads={n: t.rows for n, t in done.run.transactions.items() if t.rows is not None},
-            tables=done.run.tables,
-            serial=done.serial.orders,
-            holds=tuple(n for n, v in verdicts.items() if v == "allowed"),
-            fails=tuple(n for n, v in verdicts.items() if v == "forbidden"),
-        )
-    return replace(litmus, expect=expect)
+def reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
+    """The test as its file gives it back."""
+    return read_litmus(str(test), test.name)

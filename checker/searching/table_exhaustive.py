@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.monotone import monotone
 from isolitmus.checker.searching.universe import candidates
-from isolitmus.model.errors import TimeLimit
+from isolitmus.model.budget import Budget
+from isolitmus.model.combine import outspoken
+from isolitmus.model.errors import Limit
 from isolitmus.model.reads import needs_reads
 
 if TYPE_CHECKING:
@@ -28,23 +29,27 @@ def search(
     n: int,
     accept: Callable[[Candidate], bool],
     *,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Candidate | None, int]:
     """The first candidate with n transactions that ``accept`` accepts, or None; and how many were
-    looked at. Where more transactions can never help, what ``a`` refuses is not extended. TimeLimit
-    after the deadline.
+    looked at. Where more transactions can never help, what ``a`` forbids is not extended. A Limit, with how
+    many, once the budget is spent.
     """
+    a = outspoken(a)
     keep = admission(a) if monotone(a) and not needs_reads(a) else _anything
+    check = (budget or Budget()).check
     examined = 0
-    for candidate in candidates(scope, n, keep):
-        examined += 1
-        if progress is not None and examined % 500 == 0:
-            progress(examined)
-        if deadline is not None and monotonic() > deadline:
-            raise TimeLimit(f"the time limit ended the search after {examined} candidates")
-        if candidate is not None and accept(candidate):
-            return candidate, examined
+    try:
+        for candidate in candidates(scope, n, keep, check):
+            examined += 1
+            if progress is not None and examined % 500 == 0:
+                progress(examined)
+            if candidate is not None and accept(candidate):
+                return candidate, examined
+    except Limit as limit:
+        limit.examined = examined
+        raise
     return None, examined
 
 

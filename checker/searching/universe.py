@@ -12,57 +12,48 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, initial
-from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.execute import initial
 from isolitmus.checker.running.serial import ModelExecutor, unexplained
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
+from isolitmus.model.statement import Block
+from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.format import Format
     from isolitmus.model.frame import Frame
     from isolitmus.model.schedule import Action
     from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
 
-__all__ = ["Candidate", "candidate", "candidates"]
+__all__ = ["Candidate", "candidate", "candidates", "of_format"]
 
-KINDS = {
-    "Insert": "insert",
-    "Delete": "delete",
-    "Update": "update",
-    "Merge": "merge",
-    "Optimize": "optimize",
-    "Truncate": "truncate",
-    "Vacuum": "vacuum",
-    "Read": "reader",
-    "Definition": "alter",
-    "Restore": "restore",
-    "Replace": "replace",
-    "Create": "create",
-    "Clone": "clone",
-    "Convert": "convert",
-    "Late": "late",
-    "Raw": "raw",
-}
+KINDS = {"Read": "reader", "Definition": "alter", "Block": "txn"}
+"""What a transaction is called after, where that is not its statement's class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An execution of a scope's statements, writers in log order, then readers; and its frame,
-    without reasons.
-    """
+    """An execution of a scope's statements."""
 
     scope: Scope
+    """Whose statements."""
     init: tuple[Statement, ...]
+    """The statements that fill the tables."""
     statements: tuple[Statement, ...]
+    """Writers in the order of the log, then readers."""
     events: tuple[Event, ...]
+    """What each did."""
     states: tuple[Database, ...]
+    """The tables at first, and after each writer."""
     frame: Frame
+    """Without reasons."""
 
     @property
     def writers(self) -> int:
@@ -79,7 +70,10 @@ class Candidate:
     def plain(self) -> Litmus:
         """The candidate's transactions as they are called in its events, without a schedule."""
         transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
-        return Litmus("", "", "", self.scope.tables, self.init, transactions, Schedule(()))
+        return Litmus(
+            "", "", "", self.scope.tables, self.init, transactions, Schedule(()),
+            format=self.scope.format,
+        )  # fmt: skip
 
     def litmus(self, name: str, title: str, source: str) -> Litmus:
         """The candidate as a litmus test: named transactions and a schedule that gives these
@@ -87,7 +81,7 @@ class Candidate:
         """
         steps = self._steps()
         order = list(dict.fromkeys(k for k, _ in steps))
-        names = dict(zip(order, _names([self.statements[k] for k in order]), strict=True))
+        names = dict(zip(order, self._names(order), strict=True))
         return Litmus(
             name,
             title,
@@ -95,8 +89,29 @@ class Candidate:
             self.scope.tables,
             self.init,
             {names[k]: self.statements[k] for k in order},
-            Schedule(tuple(Step(names[k], action) for k, action in steps)),
+            Schedule(tuple(self._taken(names, steps))),
+            format=self.scope.format,
         )
+
+    def _names(self, order: list[int]) -> list[str]:
+        """A name for each transaction: its job or what it does, numbered where several are called alike."""
+        written = [self.statements[k] for k in order]
+        names = [self.scope.jobs.get(s.sql) or _kind(s) for s in written]
+        return [
+            name if names.count(name) == 1 else f"{name}{names[: k + 1].count(name)}"
+            for k, name in enumerate(names)
+        ]
+
+    def _taken(
+        self, names: Mapping[int, str], steps: Sequence[tuple[int, Action]]
+    ) -> Iterator[Step]:
+        """The steps; those of a sequence run its statements as soon as it has its snapshot."""
+        for k, action in steps:
+            yield Step(names[k], action)
+            statement = self.statements[k]
+            if action == "start" and isinstance(statement, Block):
+                for number in range(1, len(statement.statements) + 1):
+                    yield Step(names[k], "statement", number)
 
     def _steps(self) -> list[tuple[int, Action]]:
         """The schedule, transactions by their position among the events."""
@@ -111,29 +126,46 @@ class Candidate:
         return steps
 
 
-def _names(statements: list[Statement]) -> list[str]:
-    """A name for each transaction: what it does, numbered where several do the same."""
-    kinds = [KINDS[type(statement).__name__] for statement in statements]
-    return [
-        kind if kinds.count(kind) == 1 else f"{kind}{kinds[: k + 1].count(kind)}"
-        for k, kind in enumerate(kinds)
-    ]
+def _kind(statement: Statement) -> str:
+    name = type(statement).__name__
+    return KINDS.get(name, name.lower())
+
+
+def of_format(scope: Scope, *specs: Spec) -> Format:
+    """The format of a scope; IsolitmusError if one of the specs is of another, or of one that is not
+    searched.
+    """
+    for spec in specs:
+        name = scope.format if spec.format is None else spec.format
+        if why := format_named(name).unsearched:
+            raise IsolitmusError(f"{spec.name} is of format {name}: {why}")
+        if name != scope.format:
+            raise IsolitmusError(
+                f"{spec.name} is of format {name}, and what is searched, '{scope.name}', of format"
+                f" {scope.format}; name a scope of format {name}"
+            )
+    return format_named(scope.format)
 
 
 def candidates(
-    scope: Scope, transactions: int, keep: Callable[[Frame], bool]
+    scope: Scope,
+    transactions: int,
+    keep: Callable[[Frame], bool],
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[Candidate | None]:
     """Every candidate with so many transactions whose every prefix is kept.
 
     ``keep`` is asked of the frame of each prefix; a prefix that it refuses is never extended, so it
     must refuse all that extends it too. Yields None for each candidate that is refused at its last
-    step, so that a caller can count and stop.
+    step, so that a caller can count and stop; ``check``, which may end it, is called at every step.
     """
     for writers in range(1, transactions + 1):
         if writers < transactions and not scope.readers:
             continue
         for init in scope.inits:
-            search = _Search(scope, init, writers, transactions - writers, keep)
+            search = _CandidateSearch(
+                scope, init, writers, transactions - writers, keep, check=check
+            )
             for vocabulary in range(1, len(scope.statements) + 1):
                 yield from search.extend(search.root, vocabulary, fresh=False)
 
@@ -147,14 +179,14 @@ def candidate(
     """One candidate by its choices: the number of a statement (of a reader) and the version that it
     reads, for each; None if a statement fails, or does nothing where the scope skips that.
     """
-    search = _Search(scope, init, len(writers), len(readers), keep=lambda _: True)
+    search = _CandidateSearch(scope, init, len(writers), len(readers), keep=lambda _: True)
     node = search.root
     for k, read_version in writers:
         event = search.grown(node, k, read_version)
         if event is None:
             return None
         node = search.longer(node, k, event, node.frame)
-    node = replace(node, frame=frame(node.events, reasons=False))
+    node = replace(node, frame=search.form.frame(node.events, reasons=False))
     return search.watched(node, [(scope.readers[q], version) for q, version in readers])
 
 
@@ -171,7 +203,7 @@ class _Node:
     frame: Frame
 
 
-class _Search:
+class _CandidateSearch:
     def __init__(
         self,
         scope: Scope,
@@ -179,12 +211,15 @@ class _Search:
         writers: int,
         readers: int,
         keep: Callable[[Frame], bool],
+        *,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.scope, self.init = scope, init
         self.writers, self.readers = writers, readers
-        self.keep = keep
-        start = (initial(scope.tables, init),)
-        self.root = _Node((), (), start, ({},), frame((), reasons=False))
+        self.keep, self.check = keep, check
+        self.form = format_named(scope.format)
+        start = (initial(self.form, scope.tables, init),)
+        self.root = _Node((), (), start, ({},), self.form.frame((), reasons=False))
 
     def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
         """The candidates below a prefix that use the first ``vocabulary`` statements, the last of
@@ -200,7 +235,7 @@ class _Search:
                 event = self.grown(node, k, read_version)
                 if event is None:
                     continue
-                seen = frame((*node.events, event), reasons=False)
+                seen = self.form.frame((*node.events, event), reasons=False)
                 if not self.keep(seen):
                     yield None
                     continue
@@ -211,6 +246,7 @@ class _Search:
         """What comes of statement k after a prefix; None if it fails, or does nothing where the scope
         skips that.
         """
+        self.check()
         position = len(node.events) + 1
         done = self.effect(node, read_version, k, position)
         if done.error is not None or done.footprint is None:
@@ -223,7 +259,7 @@ class _Search:
         return _Node(
             (*node.statements, self.scope.statements[k][len(node.events)]),
             (*node.events, event),
-            (*node.states, after(node.states[-1], event)),
+            (*node.states, self.form.after(node.states[-1], event)),
             (*node.effects, {}),
             seen,
         )
@@ -232,7 +268,7 @@ class _Search:
         known = node.effects[version]
         if (k, position) not in known:
             statement = self.scope.statements[k][position - 1]
-            known[k, position] = effect(
+            known[k, position] = self.form.effect(
                 statement, node.states[version], f"T{position}", self.scope.tables
             )
         return known[k, position]
@@ -240,16 +276,17 @@ class _Search:
     def read(self, node: _Node) -> Iterator[Candidate | None]:
         choices = [(s, v) for s in self.scope.readers for v in range(len(node.states))]
         for chosen in combinations_with_replacement(choices, self.readers):
+            self.check()
             found = self.watched(node, chosen)
             yield found if not self.readers or self.keep(found.frame) else None
 
     def watched(self, node: _Node, chosen: Sequence[tuple[Statement, int]]) -> Candidate:
         """The candidate with these readers, each at a version."""
         readers = tuple(
-            Event(f"R{k}", effect(s, node.states[v], f"R{k}", self.scope.tables), v)
+            Event(f"R{k}", self.form.effect(s, node.states[v], f"R{k}", self.scope.tables), v)
             for k, (s, v) in enumerate(chosen, 1)
         )
         events = node.events + readers
-        seen = frame(events, reasons=False) if readers else node.frame
+        seen = self.form.frame(events, reasons=False) if readers else node.frame
         statements = node.statements + tuple(s for s, _ in chosen)
         return Candidate(self.scope, self.init, statements, events, node.states, seen)

@@ -6,12 +6,13 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.telling.figures import render
+from isolitmus.checker.telling.figures import render_template
 from isolitmus.model.finding import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.telling.figures import Made
     from isolitmus.model.finding import Audit, Finding
 
 __all__ = ["audit_page"]
@@ -20,21 +21,23 @@ SHOWN = 100
 """So many findings of a kind and certainty of one table stand on the page."""
 
 
-def audit_page(audits: Sequence[Audit]) -> str:
+def audit_page(audits: Sequence[Audit], made: Made) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped.
 
     >>> from isolitmus.model.finding import Audit
-    >>> page = audit_page([Audit("<t>", 0, 4, ())])
-    >>> "&lt;t&gt;" in page, "5 commits" in page
-    (True, True)
+    >>> from isolitmus.checker.telling.figures import Made
+    >>> page = audit_page([Audit("<t>", 0, 4, ())], Made("isolitmus 1", "today", "isolitmus audit"))
+    >>> "&lt;t&gt;" in page, "5 commits" in page, "isolitmus 1, today" in page
+    (True, True, True)
     """
     total: Counter[str] = Counter()
     for audit in audits:
         for (_, certainty), number in audit.counts.items():
             total[certainty] += number
-    return render(
+    return render_template(
         "audit.html.j2",
         audits=audits,
+        made=made,
         certain=total["certain"],
         possible=total["possible"],
         commits=sum(audit.commits for audit in audits),

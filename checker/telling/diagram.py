@@ -14,39 +14,15 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.geometry import Box, Curve
-from isolitmus.checker.telling.picture import WIDTH, label, lines_of, number, svg, text_width
+from isolitmus.checker.telling.picture import WIDTH, coordinate, label, lines_of, svg, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from isolitmus.checker.telling.colours import Theme
     from isolitmus.model.frame import Edge
 
-__all__ = ["VERBS", "Arrow", "arrows", "graph_svg"]
-
-VERBS = {
-    "so": "comes before",
-    "po": "comes before",
-    "co": "comes before",
-    "wr": "is read by",
-    "rf": "is read by",
-    "ww": "is overwritten by",
-    "rw": "does not see",
-    "in": "is a read of",
-    "rival": "also wrote for",
-    "log": "commits before",
-    "vis": "is visible to",
-    "unseen": "is not seen by",
-    "protocol-clashes": "changes the protocol under",
-    "metadata-clashes": "changes the metadata under",
-    "same-domain": "sets the domain of",
-    "writes-read-app": "sets the application id read by",
-    "adds-meets-reads": "adds to what is read by",
-    "removes-meets-reads": "removes a file read by",
-    "removes-meets-removes": "removes a file removed by",
-    "adds-could-match": "adds what could match the condition of",
-    "removes-could-match": "removes what could match the condition of",
-}
-"""How an edge reads aloud: its source, the verb, its target."""
+__all__ = ["Arrow", "aloud", "arrows", "graph_svg"]
 
 COLUMNS = (80.0, 270.0)
 NODE = 150.0
@@ -63,13 +39,18 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """All edges from one node to another; ``thick`` if one of them is on the cycle."""
+    """All edges from one node to another."""
 
     number: int
+    """In the picture, from 1."""
     source: str
+    """The node that it comes from."""
     target: str
+    """The node that it leads to."""
     edges: tuple[Edge, ...]
+    """The edges."""
     thick: bool
+    """One of them is on the cycle."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -97,8 +78,8 @@ def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ..
     )
 
 
-def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow]) -> str:
-    """The nodes by name, with what to write into them, and the arrows.
+def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow], theme: Theme = "auto") -> str:
+    """The nodes by name, with what to write into them, and the arrows, as an SVG that stands alone.
 
     >>> from isolitmus.model.frame import Edge
     >>> picture = graph_svg({"a": "", "b": ""}, arrows([Edge("a", "b", "wr", "b read it")]))
@@ -127,15 +108,14 @@ def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow]) -> str:
     points = [curve.at(t / 8) for curve in curves.values() for t in range(9)]
     top = min([0.0] + [box.y - box.height / 2 for box in everything] + [y for _, y in points])
     bottom = max([0.0] + [box.y + box.height / 2 for box in everything] + [y for _, y in points])
-    told = "; ".join(
-        f"{e.source} {VERBS.get(e.kind, e.kind)} {e.target}" for a in drawn for e in a.edges
-    )
+    described = "; ".join(aloud(e) for a in drawn for e in a.edges)
     parts = [
         *(_drawn(arrow, curves[arrow.number], boxes) for arrow in drawn),
         *(_node(name, texts[name], box) for name, box in boxes.items()),
         *(_label(arrow, *labels[arrow.number]) for arrow in drawn),
     ]
-    return svg(f"Dependency graph: {told or 'no dependencies'}", top - 6, bottom + 6, parts)
+    box = (0, top, WIDTH, bottom)
+    return svg("Dependency graph", described or "no dependencies", box, parts, theme)
 
 
 def _size(name: str, text: str) -> tuple[float, float]:
@@ -200,7 +180,7 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
     """Where on the curve there is room, and the verb: left out where there is none for it. Beside
     an arch the label stands outside, elsewhere on the curve or else at its side.
     """
-    verb = VERBS.get(arrow.kinds[0], "") if len(arrow.kinds) == 1 else ""
+    verb = _verb(arrow.edges[0]) if len(arrow.kinds) == 1 else ""
     kinds = text_width(_kinds(arrow), 13) + 26
     box = Box(*curve.at(0.5), kinds, 20)
     for words in dict.fromkeys((verb, "")):
@@ -214,6 +194,20 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
             if not any(box.meets(other) for other in taken):
                 return box, words
     return box, ""
+
+
+def aloud(edge: Edge) -> str:
+    """An edge as it reads: source, verb and target; of one that is no base relation, its kind.
+
+    >>> from isolitmus.model.frame import Edge
+    >>> aloud(Edge("a", "b", "rw", ""))
+    'a does not see b'
+    """
+    return f"{edge.source} {_verb(edge) or edge.kind} {edge.target}"
+
+
+def _verb(edge: Edge) -> str:
+    return "" if edge.term is None else edge.term.verb
 
 
 def _kinds(arrow: Arrow) -> str:
@@ -230,16 +224,16 @@ def _drawn(arrow: Arrow, curve: Curve, boxes: Mapping[str, Box]) -> str:
     tx, ty = bx - size * ux, by - size * uy
     wing = size / 2
     head = [(bx, by), (tx - wing * uy, ty + wing * ux), (tx + wing * uy, ty - wing * ux)]
-    corners = " ".join(f"{number(x)},{number(y)}" for x, y in head)
-    line = f"M{number(ax)} {number(ay)}Q{number(cx)} {number(cy)} {number(tx)} {number(ty)}"
+    corners = " ".join(f"{coordinate(x)},{coordinate(y)}" for x, y in head)
+    line = f"M{coordinate(ax)} {coordinate(ay)}Q{coordinate(cx)} {coordinate(cy)} {coordinate(tx)} {coordinate(ty)}"
     style = "edge cycle" if arrow.thick else "edge"
     return f'<path class="{style}" d="{line}"/><polygon class="{style}" points="{corners}"/>'
 
 
 def _node(name: str, text: str, box: Box) -> str:
     left, top = box.x - box.width / 2, box.y - box.height / 2
-    place = f'x="{number(left)}" y="{number(top)}"'
-    size = f'width="{number(box.width)}" height="{number(box.height)}"'
+    place = f'x="{coordinate(left)}" y="{coordinate(top)}"'
+    size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}"'
     parts = [f'<rect class="node" {place} {size} rx="6"/>']
     y = top + 7
     for line, style, height in [
@@ -256,10 +250,10 @@ def _label(arrow: Arrow, box: Box, verb: str) -> str:
     style = "badge cycle" if arrow.thick else "badge"
     x = box.x - (text_width(_kinds(arrow), 13) + 22) / 2 + 9
     y = box.y - (8 if verb else 0)
-    corner = f'x="{number(box.x - box.width / 2)}" y="{number(box.y - box.height / 2)}"'
+    corner = f'x="{coordinate(box.x - box.width / 2)}" y="{coordinate(box.y - box.height / 2)}"'
     parts = [
-        f'<rect class="behind" {corner} width="{number(box.width)}" height="{number(box.height)}"/>',
-        f'<circle class="{style}" cx="{number(x)}" cy="{number(y)}" r="9"/>',
+        f'<rect class="behind" {corner} width="{coordinate(box.width)}" height="{coordinate(box.height)}"/>',
+        f'<circle class="{style}" cx="{coordinate(x)}" cy="{coordinate(y)}" r="9"/>',
         label(x, y + 4, str(arrow.number), f"{style} digit"),
         label(x + 13, y + 4.5, _kinds(arrow), "kind"),
     ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from isolitmus.checker.telling.diagram import VERBS, arrows, graph_svg
+from isolitmus.checker.telling.colours import DARK, LIGHT
+from isolitmus.checker.telling.diagram import aloud, arrows, graph_svg
 from isolitmus.checker.telling.words import because
+from isolitmus.model.number import many
 from isolitmus.model.values import show_row
-from isolitmus.model.vocabulary import RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,16 +22,28 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Violation
 
-__all__ = ["Graph", "Reason", "graph", "render"]
+__all__ = ["ArrowReason", "Graph", "Made", "figure", "render_template"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's."""
+class Made:
+    """What a page says of itself at its foot: by which release, when, and by which command."""
+
+    release: str
+    when: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowReason:
+    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's, with what it
+    means if it is a base relation.
+    """
 
     number: int
     text: str
     kind: str
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +53,12 @@ class Graph:
     """
 
     picture: str
-    argument: tuple[Reason, ...]
+    argument: tuple[ArrowReason, ...]
     conclusion: str
-    others: tuple[Reason, ...]
+    others: tuple[ArrowReason, ...]
 
 
-def graph(
+def figure(
     nodes: Mapping[str, str], edges: Iterable[Edge], violation: Violation | None = None
 ) -> Graph:
     """The graph of these edges and those of the violation, whose cycle is thick.
@@ -54,7 +68,7 @@ def graph(
     >>> from isolitmus.model.frame import Edge
     >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
     >>> from isolitmus.model.verdict import Violation
-    >>> drawn = graph({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
+    >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
     >>> [reason.text for reason in drawn.argument], drawn.conclusion
     (['a before b, because a is earlier', 'b before a, because b missed a'], 'so a would have to come before itself: no order has that')
     """
@@ -63,15 +77,16 @@ def graph(
     numbers = {(arrow.source, arrow.target): arrow.number for arrow in drawn}
     *sentences, conclusion = [""] if violation is None else because(violation)
     argument = tuple(
-        Reason(
+        ArrowReason(
             numbers[edge.source, edge.target],
             sentences[k] if sentences else _plainly(edge),
             edge.kind,
+            _meaning(edge),
         )
         for k, edge in enumerate(cycle)
     )
     others = tuple(
-        Reason(arrow.number, _plainly(edge), edge.kind)
+        ArrowReason(arrow.number, _plainly(edge), edge.kind, _meaning(edge))
         for arrow in drawn
         for edge in arrow.edges
         if edge not in cycle
@@ -80,24 +95,33 @@ def graph(
 
 
 def _plainly(edge: Edge) -> str:
-    return f"{edge.source} {VERBS.get(edge.kind, edge.kind)} {edge.target}: {edge.why}"
+    return f"{aloud(edge)}: {edge.why}"
 
 
-def render(template: str, **context: object) -> str:
-    """A template of this package with its context; every text is escaped, pictures are safe."""
+def _meaning(edge: Edge) -> str:
+    return "" if edge.term is None else edge.term.meaning
+
+
+def render_template(template: str, **context: object) -> str:
+    """A template of this package with its context; every text of a page of HTML is escaped, pictures are safe."""
+    return _environment().get_template(template).render(context)
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("isolitmus.checker.telling", "."),
         undefined=StrictUndefined,
-        autoescape=True,
+        autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters["rows"] = _rows
     environment.filters["parts"] = _parts
-    environment.globals["relations"] = RELATIONS
-    environment.globals["verbs"] = VERBS
-    return environment.get_template(template).render(context)
+    environment.globals |= {"light": LIGHT, "dark": DARK}
+    environment.globals["many"] = many
+    return environment
 
 
 def _rows(rows: Rows) -> list[str]:

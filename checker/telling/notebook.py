@@ -5,25 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.execute import execute, execution_frame, observe
-from isolitmus.checker.telling.draw import dependencies
-from isolitmus.checker.telling.figures import Graph, graph, render
+from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.checker.telling.colours import DARK, LIGHT, coloured
+from isolitmus.checker.telling.draw import dependency_edges
+from isolitmus.checker.telling.figures import Graph, figure, render_template
 from isolitmus.checker.telling.picture import timeline_svg
-from isolitmus.checker.telling.words import given, other_ways, serial_words
+from isolitmus.checker.telling.rows import at_every_version
+from isolitmus.checker.telling.words import given, in_a_view, in_order, other_ways, serial_words
 from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from isolitmus.checker.answer import Separation
     from isolitmus.checker.checks import Checked
     from isolitmus.checker.runs import Judged
-    from isolitmus.checker.separation import Separation
+    from isolitmus.checker.telling.rows import ShownTable
     from isolitmus.model.frame import Edge
-    from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["checked_html", "judged_html", "separation_html"]
+
+THEMES = (
+    (LIGHT, "light", ":is([data-jp-theme-light=true], [theme=light], .vscode-light)"),
+    (DARK, "dark", ":is([data-jp-theme-light=false], [theme=dark], .vscode-dark)"),
+)
+"""What Jupyter, Colab and VS Code call their themes: one may be light where the system is dark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +45,13 @@ class _Fragment:
     lines: Sequence[str] = ()
     transactions: Mapping[str, str] = field(default_factory=dict)
     timeline: str = ""
-    versions: Sequence[Mapping[str, Rows]] = ()
+    versions: Sequence[Sequence[ShownTable]] = ()
     verdicts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
     graphs: Mapping[str, Graph] = field(default_factory=dict)
+    assumed: Sequence[str] = ()
 
     def html(self) -> str:
-        return render("notebook.html.j2", shown=self)
+        return render_template("notebook.html.j2", shown=self, themes=THEMES, coloured=coloured)
 
 
 def judged_html(judged: Judged) -> str:
@@ -57,17 +67,21 @@ def judged_html(judged: Judged) -> str:
     frame = judged.frame
     sql = _sql(test)
     nodes = {} if frame is None else {name: sql[name] for name in frame.nodes}
-    edges = [] if frame is None else dependencies(frame)
+    edges = [] if frame is None else dependency_edges(frame)
     levels = {name: v for name, v in judged.levels.items() if not isinstance(v, Needs)}
     graphs = _graphs(nodes, edges, levels)
     if not graphs and edges:
-        graphs = {"The dependencies": graph(nodes, edges)}
+        graphs = {"The dependencies": figure(nodes, edges)}
     return _Fragment(
         f"{test.name} on {done.engine} ({done.engine_version}) under {done.protocol}",
-        [serial_words(judged.serial.orders, judged.serial.unexplained), *judged.differences],
+        [
+            serial_words(judged.serial.orders, judged.serial.unexplained),
+            *(in_a_view(one) for one in judged.explained.values() if one.reads),
+            *judged.differences,
+        ],
         sql,
         timeline_svg(test.schedule, done),
-        done.versions,
+        list(at_every_version(test, done, judged.executor)),
         _verdicts(levels),
         graphs,
     ).html()
@@ -82,12 +96,15 @@ def checked_html(checked: Checked) -> str:
     >>> "T1 before T2, because" in checked_html(skew)
     True
     """
-    counted = f"{checked.transactions} transactions, {checked.operations} reads and writes"
     return _Fragment(
         checked.name,
-        [counted, *(f"Assumed: {line}" for line in checked.assumptions)],
+        [
+            checked.counted,
+            *map(in_a_view, checked.explained.values()),
+        ],
         verdicts=_verdicts(checked.levels),
         graphs=_graphs({}, [], checked.levels),
+        assumed=checked.assumptions,
     ).html()
 
 
@@ -99,35 +116,31 @@ def separation_html(separation: Separation) -> str:
     searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
     if found.litmus is None or found.forbidden is None:
         title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
-        return _Fragment(title, [searched]).html()
-    title = f"{found.transactions} transactions {between}"
+        return _Fragment(title, [searched], assumed=found.assumptions).html()
+    title = f"{many(found.transactions or 0, 'transaction')} {between}"
     violations = {
         f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation
         for violation in found.forbidden.violations
     }
-    test: Litmus | HistoryTest = found.litmus
+    test, nodes, edges = found.litmus, found.graph.nodes, found.graph.edges
     if isinstance(test, HistoryTest):
-        history = test.history
-        nodes = {transaction.name: str(transaction) for transaction in history.transactions}
-        edges = [] if history.undetermined() else dependencies(history.frame())
-        drawn = {words: graph(nodes, edges, violation) for words, violation in violations.items()}
+        drawn = {words: figure(nodes, edges, violation) for words, violation in violations.items()}
         lines = [searched, *other_ways(found.forbidden)]
-        return _Fragment(title, lines, nodes, graphs=drawn).html()
-    # What the first spec admits commits, so that nothing needs to be checked again.
-    execution = execute(test)
-    done = observe(test, execution, found.a)
+        return _Fragment(title, lines, nodes, graphs=drawn, assumed=found.assumptions).html()
+    assert found.run is not None
     lines = [searched]
     if found.serial is not None:
         lines.append(serial_words(found.serial.orders, found.serial.unexplained))
-    nodes = _sql(test)
-    edges = dependencies(execution_frame(execution))
+    if found.explained is not None and found.explained.reads:
+        lines.append(in_a_view(found.explained))
     return _Fragment(
         title,
         lines,
         nodes,
-        timeline_svg(test.schedule, done),
-        done.versions,
-        graphs={words: graph(nodes, edges, violation) for words, violation in violations.items()},
+        timeline_svg(test.schedule, found.run),
+        list(at_every_version(test, found.run, ModelExecutor(test))),
+        graphs={words: figure(nodes, edges, violation) for words, violation in violations.items()},
+        assumed=found.assumptions,
     ).html()
 
 
@@ -140,8 +153,8 @@ def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]
     shown: dict[tuple[str, str], list[str]] = {}
     for name, verdict in levels.items():
         match verdict:
-            case Allowed(witness) if witness:
-                more = f", for example in the order {' '.join(witness)}"
+            case Allowed():
+                more = in_order(verdict)
             case Unknown(reason):
                 more = f": {reason}"
             case _:
@@ -163,7 +176,7 @@ def _graphs(
             shared.setdefault(key, []).append(name)
             violations.setdefault(key, violation)
     return {
-        f"Why {' and '.join(names)} {'forbids' if len(names) == 1 else 'forbid'} it": graph(
+        f"Why {' and '.join(names)} {'forbids' if len(names) == 1 else 'forbid'} it": figure(
             nodes, edges, violations[key]
         )
         for key, names in shared.items()

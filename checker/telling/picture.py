@@ -1,8 +1,7 @@
 """The timeline of a schedule as a picture: SVG without scripts, fonts or ids.
 
-A picture is 350 units wide, so that its text is readable on a phone without scaling. Colours are
-those of the page: every shape has a class, and the style sheet (style.css.j2) gives it a colour in
-light and in dark.
+A picture is 350 units wide, so that its text is readable on a phone without scaling. Every shape
+has a class, to which the style inside the picture (colours.py) gives a colour in light and in dark.
 """
 
 from __future__ import annotations
@@ -11,17 +10,32 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.telling.colours import PICTURE, picture_style
 from isolitmus.checker.telling.draw import fate
+from isolitmus.model.run import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from isolitmus.checker.telling.colours import Theme
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["WIDTH", "label", "lines_of", "number", "svg", "text_width", "timeline_svg"]
+__all__ = [
+    "LINE",
+    "WIDTH",
+    "coordinate",
+    "label",
+    "lanes",
+    "lines_of",
+    "svg",
+    "text_width",
+    "timeline_svg",
+]
 
 WIDTH = 350
+MARGIN = 8
+"""Around everything: a picture that stands alone has a page of its own."""
 LINE = 17
 """The height of a line of text."""
 FIRST, LAST = 46, WIDTH - 26
@@ -29,10 +43,10 @@ FIRST, LAST = 46, WIDTH - 26
 ORIGIN = 16
 
 
-def number(value: float) -> str:
+def coordinate(value: float) -> str:
     """A coordinate: at most one decimal, and the same on every machine.
 
-    >>> number(3.0), number(2.25), number(-0.01)
+    >>> coordinate(3.0), coordinate(2.25), coordinate(-0.01)
     ('3', '2.2', '0')
     """
     return f"{round(value, 1) + 0.0:g}"
@@ -54,30 +68,61 @@ def lines_of(text: str, width: float, size: float) -> list[str]:
 
 def label(x: float, y: float, text: str, style: str) -> str:
     """A text with its anchor at (x, y); the style is a class of the style sheet."""
-    place = f'x="{number(x)}" y="{number(y)}"'
+    place = f'x="{coordinate(x)}" y="{coordinate(y)}"'
     return f'<text class="{style}" {place}>{escape(text)}</text>'
 
 
-def svg(title: str, top: float, bottom: float, parts: Iterable[str]) -> str:
-    """A picture from ``top`` to ``bottom``; the title is what a screen reader says of it."""
-    box = f"0 {number(top)} {WIDTH} {number(bottom - top)}"
+def svg(
+    title: str,
+    described: str,
+    box: tuple[float, float, float, float],
+    parts: Iterable[str],
+    theme: Theme = "auto",
+) -> str:
+    """A picture with its style in it; ``box`` is left, top, right and bottom of what is in it.
+
+    A screen reader says the title, and what is ``described`` besides.
+    """
+    left, top, right, bottom = (*(v - MARGIN for v in box[:2]), *(v + MARGIN for v in box[2:]))
+    size = f"{coordinate(right - left)} {coordinate(bottom - top)}"
+    width, height = size.split()
+    place = (
+        f'viewBox="{coordinate(left)} {coordinate(top)} {size}" width="{width}" height="{height}"'
+    )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="{box}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{PICTURE}" role="img" {place}>',
             f"<title>{escape(title)}</title>",
+            f"<desc>{escape(described)}</desc>",
+            f"<style>\n{picture_style(theme)}\n</style>",
             *parts,
             "</svg>",
         ]
     )
 
 
-def timeline_svg(schedule: Schedule, run: Run | None = None) -> str:
+def timeline_svg(schedule: Schedule, run: Run | None = None, theme: Theme = "auto") -> str:
     """A lane for each transaction, time to the right; with a run, what became of each, and below
-    the lanes the versions of the table.
+    the lanes the versions of the table. The SVG stands alone: it carries its colours, ``auto``
+    light or dark as whoever looks at it prefers.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> timeline_svg(Schedule.parse("a.start b a.commit", ["a", "b"])).count('class="start"')
     2
+    """
+    names = dict.fromkeys(step.transaction for step in schedule.steps)
+    fates = {} if run is None else {name: fate(run, name) for name in names}
+    drawn, bottom = lanes(schedule, run, fates, 0)
+    title = "A schedule" if run is None else f"A schedule under {run.protocol}"
+    described = "; ".join([str(schedule), *(f"{name} {words}" for name, words in fates.items())])
+    return svg(title, described, (0, 0, WIDTH, bottom), drawn, theme)
+
+
+def lanes(
+    schedule: Schedule, run: Run | None, fates: Mapping[str, str], top: float
+) -> tuple[list[str], float]:
+    """The lanes of a timeline from ``top`` on, beside each name its fate, the versions below them, and
+    where that ends.
     """
     steps = schedule.steps
     gap = (LAST - FIRST) / max(1, len(steps) - 1)
@@ -86,11 +131,11 @@ def timeline_svg(schedule: Schedule, run: Run | None = None) -> str:
     below: list[str] = []
     above: list[str] = []
     commits: dict[tuple[int, ...], tuple[float, float]] = {}
-    y = 2.0
+    y = top + 2.0
     for name in names:
         at = [FIRST + gap * k for k, step in enumerate(steps) if step.transaction == name]
         start, end = (at[0] - half, at[0] + half) if len(at) == 1 else (at[0], at[-1])
-        words, y = _heading(name, "" if run is None else fate(run, name), y)
+        words, y = _heading(name, fates.get(name, ""), y)
         above += [*words, *_bar(start, end, y, _mark(run, name))]
         versions = () if run is None else run.transactions[name].commits
         if versions:
@@ -100,8 +145,7 @@ def timeline_svg(schedule: Schedule, run: Run | None = None) -> str:
         below, axis = _versions(commits, y + LINE)
         above += axis
         y += 2.6 * LINE
-    told = "" if run is None else f": {'; '.join(f'{name} {fate(run, name)}' for name in names)}"
-    return svg(f"Schedule {schedule}{told}", 0, y, [*below, *above])
+    return [*below, *above], y
 
 
 def _heading(name: str, fated: str, y: float) -> tuple[list[str], float]:
@@ -122,11 +166,11 @@ def _mark(run: Run | None, name: str) -> str:
     outcome = "committed" if run is None else run.transactions[name].outcome
     if outcome == "committed":
         return "commit"
-    return "nothing" if outcome in ("no-op", "unknown") else "abort"
+    return "nothing" if outcome in ("no-op", SILENT, "unknown") else "abort"
 
 
 def _bar(start: float, end: float, y: float, mark: str) -> list[str]:
-    a, b, at = number(start), number(end), number(y)
+    a, b, at = coordinate(start), coordinate(end), coordinate(y)
     parts = [
         f'<path class="bar" d="M{a} {at}H{b}"/>',
         f'<circle class="start" cx="{a}" cy="{at}" r="4.5"/>',
@@ -135,10 +179,10 @@ def _bar(start: float, end: float, y: float, mark: str) -> list[str]:
         case "commit":
             parts.append(f'<circle class="commit" cx="{b}" cy="{at}" r="5.5"/>')
         case "nothing":
-            box = f'x="{number(end - 4.5)}" y="{number(y - 4.5)}" width="9" height="9"'
+            box = f'x="{coordinate(end - 4.5)}" y="{coordinate(y - 4.5)}" width="9" height="9"'
             parts.append(f'<rect class="start" {box}/>')
         case _:
-            cross = f"M{number(end - 5)} {number(y - 5)}l10 10m-10 0l10 -10"
+            cross = f"M{coordinate(end - 5)} {coordinate(y - 5)}l10 10m-10 0l10 -10"
             parts.append(f'<path class="abort" d="{cross}"/>')
     return parts
 
@@ -148,17 +192,17 @@ def _versions(
 ) -> tuple[list[str], list[str]]:
     """The lines from the commits down to the axis, and the axis itself."""
     drops = [
-        f'<path class="drop" d="M{number(x)} {number(top)}V{number(y)}"/>'
+        f'<path class="drop" d="M{coordinate(x)} {coordinate(top)}V{coordinate(y)}"/>'
         for x, top in commits.values()
     ]
     end = WIDTH - 6
     axis = [
-        f'<path class="axis" d="M4 {number(y)}H{end}m-6 -4l6 4l-6 4"/>',
+        f'<path class="axis" d="M4 {coordinate(y)}H{end}m-6 -4l6 4l-6 4"/>',
         *(
             part
             for versions, x in [((0,), float(ORIGIN)), *((v, x) for v, (x, _) in commits.items())]
             for part in (
-                f'<path class="axis" d="M{number(x)} {number(y - 4)}v8"/>',
+                f'<path class="axis" d="M{coordinate(x)} {coordinate(y - 4)}v8"/>',
                 label(x, y + LINE, " ".join(f"v{k}" for k in versions), "version"),
             )
         ),

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.checker.telling.words import serial_words
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.number import many
 from isolitmus.specs.catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from isolitmus.checker.answer import Separation
     from isolitmus.checker.portrait import Abort, Portrait, Promise, Share
-    from isolitmus.checker.separation import Separation
 
 __all__ = ["portrait_lines"]
 
@@ -35,6 +36,8 @@ def portrait_lines(portrait: Portrait) -> Iterator[str]:
     if portrait.shares:
         yield ""
         yield from map(_share, portrait.shares)
+    for scope in portrait.uncounted:
+        yield f"Not counted to the end: {scope}."
 
 
 def _promise(name: str, promise: Promise) -> Iterator[str]:
@@ -47,8 +50,8 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
     else:
         more = ", explained by no serial order" if found is worst else ""
         yield (
-            f"It promises {promise.level}, and does not keep it: {found.transactions} transactions"
-            f" that {name} admits and {promise.level} forbids{more} ({found.bound})."
+            f"It promises {promise.level}, and does not keep it:"
+            f" {many(found.transactions or 0, 'transaction')} that {name} admits and {promise.level} forbids{more} ({found.bound})."
         )
         yield from _history(found)
         if found.serial is not None:
@@ -57,10 +60,11 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
             other: aborted
             for other, outcomes in promise.elsewhere.items()
             if (aborted := {t: o for t, o in outcomes.items() if o not in DONE})
+            and protocol(other).setting
         }
         for other, aborted in aborting.items():
             what = ", ".join(f"{t} ({outcome})" for t, outcome in aborted.items())
-            yield f"  What to do: {other} aborts {what}."
+            yield f"  What to do: {_set(other)} aborts {what}."
 
 
 def _abort(abort: Abort) -> Iterator[str]:
@@ -70,18 +74,30 @@ def _abort(abort: Abort) -> Iterator[str]:
         yield f"{abort.exception} for nothing, {verdict}: {found.bound}."
         return
     yield (
-        f"{abort.exception} for nothing, for {abort.level} allows it: {found.transactions}"
-        f" transactions ({found.bound})."
+        f"{abort.exception} for nothing, for {abort.level} allows it:"
+        f" {many(found.transactions or 0, 'transaction')} ({found.bound})."
     )
     yield from _history(found)
-    admitting = [name for name, outcomes in abort.elsewhere.items() if _all_end_well(outcomes)]
-    if admitting:
-        promised = (f"{name} ({', '.join(protocol(name).promises)})" for name in admitting)
-        yield f"  What to do: nothing aborts under {' and '.join(promised)}."
+    admitting = [
+        name
+        for name, outcomes in abort.elsewhere.items()
+        if _all_end_well(outcomes) and protocol(name).setting
+    ]
+    for name in admitting:
+        promised = ", ".join(protocol(name).promises)
+        yield f"  What to do: {_set(name)} aborts nothing; it promises {promised}."
     if abort.layouts:
         yield f"  What to do: nothing aborts with the table {' or '.join(abort.layouts)}."
     if not admitting and not abort.layouts:
-        yield "  What to do: run the aborted statement again; no protocol or layout here admits it."
+        yield (
+            "  What to do: run the aborted statement again; no level that the table can be set to, and"
+            " no layout that was tried, admits it."
+        )
+
+
+def _set(name: str) -> str:
+    """A protocol by what gives it to a table."""
+    return f"{protocol(name).setting} ({name})"
 
 
 def _all_end_well(outcomes: Mapping[str, str]) -> bool:
@@ -96,11 +112,12 @@ def _history(found: Separation) -> Iterator[str]:
 
 
 def _share(share: Share) -> str:
+    silent = f"; on {many(share.silent, 'candidate')} it is silent" if share.silent else ""
     return (
-        f"Of {share.scope} with {share.transactions} transactions {share.level} allows"
-        f" {share.allowed:,} candidates, of which it aborts {share.aborted:,}"
+        f"Of {share.scope} with {many(share.transactions, 'transaction')} {share.level} allows"
+        f" {many(share.allowed, 'candidate')}, of which it aborts {share.aborted:,}"
         f"{_percent(share.aborted, share.allowed)}; of the {share.admitted:,} that it admits"
-        f" {share.level} forbids {share.broken:,}{_percent(share.broken, share.admitted)}."
+        f" {share.level} forbids {share.broken:,}{_percent(share.broken, share.admitted)}{silent}."
     )
 
 

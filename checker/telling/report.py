@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, zip_longest
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.serial import ModelExecutor, gives, writers
-from isolitmus.checker.telling.draw import dependencies
-from isolitmus.checker.telling.figures import Graph, graph, render
-from isolitmus.checker.telling.picture import timeline_svg
+from isolitmus.checker.running.serial import gives, writers
+from isolitmus.checker.telling.draw import dependency_edges
+from isolitmus.checker.telling.figures import Graph, figure, render_template
+from isolitmus.checker.telling.panels import decision, panel_svg
+from isolitmus.checker.telling.rows import ShownTable, at_every_version, column_names, columned
 from isolitmus.checker.telling.words import serial_words
-from isolitmus.model.values import show_row, sort_rows
-from isolitmus.model.vocabulary import RELATIONS, SETS
+from isolitmus.model.vocabulary import BASE
 from isolitmus.specs.catalogue import protocol, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.answer import Separation
     from isolitmus.checker.runs import Judged
-    from isolitmus.checker.separation import Separation
+    from isolitmus.checker.telling.figures import Made
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.values import Rows
 
-__all__ = ["Finding", "Replay", "report"]
+__all__ = ["Advice", "Demonstration", "Replay", "report"]
 
 TRIED = 4
 """Up to so many writers, the table that every serial order of them gives is shown."""
@@ -43,33 +43,57 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A history that was found, with its replays; and in plain words what it is about, what was
-    promised and why it matters.
-    """
+class Advice:
+    """What one can do about a history."""
+
+    title: str
+    """In a few words."""
+    how: str
+    """In a sentence or two."""
+    sql: str
+    """The statement for it; empty: there is none."""
+    helps: bool
+    """Whether it does."""
+    checked: str
+    """What was found of that."""
+    cost: str
+    """What becomes of the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A history that was found, and in plain words what it is about."""
 
     separation: Separation
+    """The answer that it is of."""
     replays: tuple[Replay, ...]
+    """It under protocols, predicted and observed."""
     title: str
+    """What happens."""
     promise: str
+    """What was promised."""
     matters: str
+    """Why it matters."""
+    advice: tuple[Advice, ...] = ()
+    """What can be done."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What stands in a cell: words, or rows, each with whether the other side has it, too."""
+    """What stands in a cell: words, or rows, those marked that the other side lacks."""
 
     words: str
-    rows: tuple[tuple[str, bool], ...] = ()
+    table: ShownTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of the comparison; ``observed`` is None where nothing was run."""
+class _ComparisonLine:
+    """A line of the comparison; ``observed`` is None where nothing was run. ``verdict``: it is about levels."""
 
     label: str
     predicted: _Cell
     observed: _Cell | None
+    verdict: bool = False
 
     @property
     def differs(self) -> bool:
@@ -78,20 +102,22 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step of the schedule in words, and the tables if it made a version."""
+    """A step of the schedule in words, and the tables if it made a version, marked where they are other
+    than before.
+    """
 
     name: str
     words: str
     version: int | None
-    tables: Mapping[str, Rows]
+    tables: tuple[ShownTable, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The tables that a serial order gives (None: it fails), and whether they are those seen."""
+    """The tables that a serial order gives (None: it fails), marked where those seen are other."""
 
     order: tuple[str, ...]
-    tables: Mapping[str, Rows] | None
+    tables: tuple[ShownTable, ...] | None
     same: bool
 
 
@@ -101,47 +127,72 @@ BEFORE = {
 }
 
 
-def report(findings: Sequence[Finding], headline: str) -> str:
+def report(findings: Sequence[Demonstration], headline: str, made: Made) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped."""
     replays = [replay for finding in findings for replay in finding.replays]
-    return render(
+    return render_template(
         "report.html.j2",
         findings=findings,
+        hero=_hero(findings),
         headline=headline,
+        made=made,
         replayed=any(replay.observed for replay in replays),
         differing=any(replay.differences for replay in replays),
         assumptions=dict.fromkeys(a for f in findings for a in f.separation.assumptions),
-        sets=SETS,
-        dependencies={kind: RELATIONS[kind] for kind in ("wr", "ww", "rw", "log", "so")},
+        terms=BASE,
+        dependencies=("wr", "ww", "rw", "log", "so"),
         spec=spec,
         protocol=protocol,
         admitted=_admitted,
+        at_end=_at_end,
+        at_start=_at_start,
+        decision=decision,
         graph=_graph,
         lines=_lines,
+        panel=panel_svg,
         serial_words=serial_words,
         steps=_steps,
-        timeline=timeline_svg,
         trials=_trials,
     )
 
 
-def _admitted(finding: Finding) -> Judged:
+def _hero(findings: Sequence[Demonstration]) -> Demonstration | None:
+    """What the page begins with: a history that no serial order explains, if there is one."""
+    shown = [finding for finding in findings if finding.replays]
+    unexplained = (f for f in shown if not f.separation.serial or not f.separation.serial.orders)
+    return next(unexplained, next(iter(shown), None))
+
+
+def _at_start(judged: Judged) -> list[ShownTable]:
+    """The tables before anything starts."""
+    names = column_names(judged.litmus, (), judged.executor)
+    return [columned(t, names[t], rows) for t, rows in judged.run.versions[0].items()]
+
+
+def _admitted(finding: Demonstration) -> Judged:
     """The run under the protocol that admits the history."""
     predicted = [replay.predicted for replay in finding.replays]
     return next((p for p in predicted if p.run.protocol == finding.separation.a), predicted[0])
 
 
-def _graph(finding: Finding) -> Graph:
+def _at_end(judged: Judged) -> list[ShownTable]:
+    """The tables when everything has ended."""
+    names = column_names(judged.litmus, writers(judged.run), judged.executor)
+    return [columned(t, names[t], rows) for t, rows in judged.run.tables.items()]
+
+
+def _graph(finding: Demonstration) -> Graph:
     """The dependency graph of the history as it was found, the cycle thick."""
     shown = _admitted(finding)
     assert shown.frame is not None
     nodes = {name: shown.litmus.transactions[name].sql for name in shown.frame.nodes}
-    return graph(nodes, dependencies(shown.frame), finding.separation.violation)
+    return figure(nodes, dependency_edges(shown.frame), finding.separation.violation)
 
 
 def _steps(judged: Judged) -> Iterator[_Step]:
     """The schedule as it was carried out."""
     run = judged.run
+    versions = list(at_every_version(judged.litmus, run, judged.executor))
     read: set[str] = set()
     for step in judged.litmus.schedule.steps:
         done = run.transactions[step.transaction]
@@ -153,7 +204,7 @@ def _steps(judged: Judged) -> Iterator[_Step]:
         if step.ends:
             words.append(_end(done))
             version = done.version
-        tables = {} if version is None else run.versions[version]
+        tables = () if version is None else versions[version]
         yield _Step(step.transaction, ", then ".join(words), version, tables)
 
 
@@ -165,6 +216,8 @@ def _end(done: TransactionRun) -> str:
             return "ends: there is nothing to record"
         case "unknown":
             return "ends, nobody knows how"
+        case "silent":
+            return "wants to commit, and nothing is said of that: the run ends"
         case outcome if outcome.startswith("error:"):
             return f"fails with {outcome.removeprefix('error:')}"
         case outcome:
@@ -176,33 +229,49 @@ def _trials(judged: Judged) -> list[_Trial]:
     names = writers(judged.run)
     if len(names) > TRIED:
         return []
-    executor = ModelExecutor(judged.litmus)
+    executor = judged.executor
+    seen = judged.run.tables
     found = []
     for order in permutations(names):
-        tables = executor.after(order)
-        found.append(_Trial(order, tables, gives(executor, order, judged.run.tables)))
+        given, called = executor.after(order), column_names(judged.litmus, order, executor)
+        tables = (
+            None
+            if given is None
+            else tuple(columned(t, called[t], rows, seen.get(t)) for t, rows in given.items())
+        )
+        found.append(_Trial(order, tables, gives(executor, order, seen)))
     return found
 
 
-def _lines(replay: Replay) -> Iterator[_Line]:
+def _lines(replay: Replay) -> Iterator[_ComparisonLine]:
     """Predicted and observed side by side."""
     ours, theirs = replay.predicted, replay.observed
     seen = None if theirs is None else theirs.run
     for name, t in ours.run.transactions.items():
         other = None if seen is None else seen.transactions[name]
-        yield _Line(name, _Cell(_words(t)), None if other is None else _Cell(_words(other)))
+        yield _ComparisonLine(
+            name, _Cell(_words(t)), None if other is None else _Cell(_words(other))
+        )
         if t.rows is not None:
-            yield _rows_line(f"{name} read", t.rows, other.rows if other else None, theirs)
+            rows = other.rows if other else None
+            yield _rows_line(f"{name} read", ("", ()), t.rows, rows, theirs)
     versions = zip_longest(ours.run.versions, () if seen is None else seen.versions)
     for k, (predicted, observed) in enumerate(versions):
+        names = column_names(ours.litmus, writers(ours.run, k), ours.executor)
         for table in ours.litmus.tables:
             a = None if predicted is None else predicted.get(table)
             b = None if observed is None else observed.get(table)
             if a is not None or b is not None:
-                yield _rows_line(f"{table} at version {k}", a, b, theirs)
+                at = f"{table} at version {k}"
+                yield _rows_line(at, (table, names[table]), a, b, theirs)
     for what, say in _JUDGEMENTS.items():
-        line = _Line(what, _Cell(say(ours)), None if theirs is None else _Cell(say(theirs)))
-        if line.differs or what != "unknown to" or line.predicted.words != "none":
+        line = _ComparisonLine(
+            what,
+            _Cell(say(ours)),
+            None if theirs is None else _Cell(say(theirs)),
+            verdict=what != "serial orders",
+        )
+        if line.differs or what not in RARE or line.predicted.words != "none":
             yield line
 
 
@@ -222,27 +291,40 @@ def _levels(word: str, judged: Judged) -> str:
     return ", ".join(name for name, v in judged.levels.items() if str(v) == word) or "none"
 
 
+def _by_conflicts(judged: Judged) -> str:
+    """The levels that forbid a run although a serial order explains all that was read, and the table."""
+    return ", ".join(name for name, one in judged.explained.items() if one.reads) or "none"
+
+
 _JUDGEMENTS: Mapping[str, Callable[[Judged], str]] = {
     "serial orders": _orders,
     "allowed by": partial(_levels, "allowed"),
     "forbidden by": partial(_levels, "forbidden"),
+    "forbidden for conflicts alone by": _by_conflicts,
+    "silent on it": partial(_levels, "silent"),
     "unknown to": partial(_levels, "unknown"),
 }
 
 
-def _rows_line(what: str, ours: Rows | None, theirs: Rows | None, ran: Judged | None) -> _Line:
+RARE = ("forbidden for conflicts alone by", "silent on it", "unknown to")
+"""What is said only where it is so."""
+
+
+def _rows_line(
+    what: str,
+    called: tuple[str, Sequence[str]],
+    ours: Rows | None,
+    theirs: Rows | None,
+    ran: Judged | None,
+) -> _ComparisonLine:
     if ran is None:
-        return _Line(what, _cell(ours, ours), None)
-    return _Line(what, _cell(ours, theirs), _cell(theirs, ours))
+        return _ComparisonLine(what, _cell(called, ours, ours), None)
+    return _ComparisonLine(what, _cell(called, ours, theirs), _cell(called, theirs, ours))
 
 
-def _cell(rows: Rows | None, other: Rows | None) -> _Cell:
+def _cell(called: tuple[str, Sequence[str]], rows: Rows | None, other: Rows | None) -> _Cell:
     """Rows, those that the other side lacks marked: of two like rows against one, the second."""
     if not rows:
         return _Cell("nothing" if rows is None else "no rows")
-    left = Counter(other or ())
-    shown = []
-    for row in sort_rows(rows):
-        shown.append((show_row(row), left[row] > 0))
-        left[row] -= 1
-    return _Cell("", tuple(shown))
+    table = columned(*called, rows, other or ())
+    return _Cell("", replace(table, rows=tuple(r for r in table.rows if r.mark != "missing")))

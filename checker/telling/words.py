@@ -4,40 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.verdict import Allowed, Forbidden, Unknown
+from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 
 if TYPE_CHECKING:
+    from isolitmus.checker.running.explaining import Explanation
     from isolitmus.model.frame import Edge
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["because", "explain", "given", "member", "other_ways", "refusal", "serial_words"]
-
-MEMBERS = {
-    "Aborted": ("{} aborted", "{} did not abort"),
-    "Backfill": ("{} is a backfill of row tracking", "{} is no backfill of row tracking"),
-    "Blind": ("{} is a blind append", "{} is no blind append"),
-    "ChangesData": (
-        "{} is of a kind that changes data",
-        "{} is not of a kind that changes data",
-    ),
-    "Default": (
-        "{}'s table says no isolation level",
-        "{}'s table has its isolation level",
-    ),
-    "Empty": ("{} has nothing to record", "{} has something to record"),
-    "Large": ("{} tries the next version only", "{} tries further versions"),
-    "Marked": ("{} has an action that is about no file", "{} has actions on files only"),
-    "Meta": ("{} writes the metadata", "{} does not write the metadata"),
-    "NoData": ("{} changes no data", "{} changes data"),
-    "Ordering": ("{} orders the rows", "{} does not order the rows"),
-    "Partitioned": ("{}'s table has partitions", "{}'s table has no partitions"),
-    "Protocol": ("{} writes the protocol", "{} does not write the protocol"),
-    "Reader": ("{} only reads", "{} does not only read"),
-    "Vectors": ("{}'s table has deletion vectors", "{}'s table has no deletion vectors"),
-    "Writer": ("{} writes", "{} does not write"),
-}
-"""What it means to be in a set, and not to be in it."""
+__all__ = [
+    "because",
+    "explain",
+    "given",
+    "in_a_view",
+    "other_ways",
+    "refusal_words",
+    "serial_words",
+]
 
 
 def because(violation: Violation) -> list[str]:
@@ -72,7 +55,7 @@ def because(violation: Violation) -> list[str]:
 
 def given(violation: Violation) -> str:
     """What a violation supposes, after a comma or a verb; nothing if it supposes nothing."""
-    return f" if {' and '.join(violation.supposing)}" if violation.supposing else ""
+    return f" if {' and '.join(map(str, violation.supposing))}" if violation.supposing else ""
 
 
 def other_ways(verdict: Forbidden) -> list[str]:
@@ -83,48 +66,67 @@ def other_ways(verdict: Forbidden) -> list[str]:
     return [f"In {ways} in which it may have been it is forbidden, too."]
 
 
-def refusal(violation: Violation) -> list[str]:
-    """Why a transaction could not commit, from the violation that its commit would have been.
+def refusal_words(violation: Violation) -> list[str]:
+    """Why a transaction could not commit, or why nobody says whether it could, from the violation that its commit
+    would have been.
 
     >>> from isolitmus.model.frame import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "unseen", "b read version 0, before a became version 1"),)
-    >>> for line in refusal(Violation("Conflict", "empty", edges)): print(line)
+    >>> for line in refusal_words(Violation("Conflict", "empty", edges)): print(line)
     a stops b, because b read version 0, before a became version 1
     so b cannot commit: Conflict
+    >>> for line in refusal_words(Violation("restore", "silent", edges)): print(line)
+    a stands beside b, because b read version 0, before a became version 1
+    so what becomes of b is not said (restore), and the run ends
     """
     edges = violation.cycle
+    if violation.kind == "silent":
+        return [
+            *(_sentence(edge, "stands beside") for edge in edges),
+            f"so what becomes of {edges[-1].target} is not said ({violation.axiom}), and the run ends",
+        ]
     return [
         *(_sentence(edge, "stops") for edge in edges),
         f"so {edges[-1].target} cannot commit: {violation.axiom}",
     ]
 
 
-def member(node: str, name: str, *, inside: bool) -> str:
-    """That a transaction is in a base set, or is not, in words.
-
-    >>> member("a", "Blind", inside=True), member("a", "Blind", inside=False)
-    ('a is a blind append', 'a is no blind append')
+def explain(verdict: Verdict, spec: Spec, explained: Explanation | None = None) -> list[str]:
+    """What a spec says, and why, in lines for a person; ``explained`` is what a serial order explains of
+    what it forbids.
     """
-    return MEMBERS[name][not inside].format(node)
-
-
-def explain(verdict: Verdict, spec: Spec) -> list[str]:
-    """What a spec says, and why, in lines for a person."""
     match verdict:
         case Forbidden(violations):
             lines = []
             for violation in violations:
                 lines.append(f"{spec.title} forbids it{given(violation)} ({violation.axiom}):")
                 lines += [f"  {line}" for line in because(violation)]
-            return lines + other_ways(verdict)
-        case Allowed(witness):
-            order = f", for example in the order {' '.join(witness)}" if witness else ""
-            return [f"{spec.title} allows it{order}."]
+            beside = [] if explained is None else [in_a_view(explained)]
+            return [*lines, *other_ways(verdict), *beside]
+        case Silent(silences):
+            lines = []
+            for silence in silences:
+                lines.append(f"{spec.title} is silent on it ({silence.axiom}):")
+                lines += [f"  {_sentence(edge, 'stands beside')}" for edge in silence.cycle]
+            return [*lines, "  so it is neither allowed nor forbidden"]
+        case Allowed():
+            return [f"{spec.title} allows it{in_order(verdict)}."]
         case Unknown(reason):
             return [f"{spec.title}: unknown, because {reason}."]
         case _:
             return [f"{spec.title} {verdict}."]
+
+
+def in_order(verdict: Allowed) -> str:
+    """The order that allows it, and that of each who has one alone.
+
+    >>> in_order(Allowed(("T1", "T2"), (("T1", "T3", "T2"), ("T2", "T4", "T1"))))
+    ', for example in the order T1 T2, and for each of the others in one of its own: T1 T3 T2; T2 T4 T1'
+    """
+    order = f", for example in the order {' '.join(verdict.witness)}" if verdict.witness else ""
+    own = "; ".join(map(" ".join, verdict.alone))
+    return f"{order}, and for each of the others in one of its own: {own}" if own else order
 
 
 MOST_ORDERS = 6
@@ -150,6 +152,46 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     verb += " the table, among them" if len(orders) > MOST_ORDERS else " the table"
     end = f", but at version {versions} none does" if unexplained else ""
     return f"{count} of the writers {verb}: {shown}{end}."
+
+
+def in_a_view(explained: Explanation) -> str:
+    """Beside a verdict by conflicts, what a serial order explains of the history, in one sentence.
+
+    >>> from isolitmus.checker.running.explaining import Explanation
+    >>> in_a_view(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
+    'Forbidden for its conflicts; the serial order a b explains every read of the writers and every \
+version of the table (write-serializable-view).'
+    >>> in_a_view(Explanation("serializable", (("a", "b"),)))
+    'Forbidden for its conflicts; no serial order explains every read, a b gives the last table \
+(serializable-state).'
+    >>> in_a_view(Explanation("log-serializable", ()))
+    'Forbidden for its conflicts, and the order of the log gives another table.'
+    """
+    e = explained
+    log = e.level == "log-serializable"
+    if not e.orders:
+        none = "the order of the log gives another" if log else "no serial order gives the last"
+        return f"Forbidden for its conflicts, and {none} table."
+    shown = " or ".join(" ".join(order) for order in e.orders)
+    table = "every version of the table" if e.versions else "the last table"
+    named = "" if e.name is None else f" ({e.name})"
+    if not e.reads and log:
+        return (
+            f"Forbidden for its conflicts; the order of the log gives {table}, and does not explain"
+            f" every read{named}."
+        )
+    if not e.reads:
+        return (
+            f"Forbidden for its conflicts; no serial order explains every read, {shown} gives"
+            f" {table}{named}."
+        )
+    of = " of the writers" if e.level == "write-serializable" else ""
+    alone = ", each reader's in one of them," if len(e.orders) > 1 else ""
+    order = "order of the log" if log else "serial order"
+    explains = (
+        f"{order} {shown} explains" if len(e.orders) == 1 else f"serial orders {shown} explain"
+    )
+    return f"Forbidden for its conflicts; the {explains} every read{of}{alone} and {table}{named}."
 
 
 def _sentence(edge: Edge, verb: str) -> str:

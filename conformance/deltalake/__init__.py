@@ -3,18 +3,17 @@
 Importing this starts nothing and imports no deltalake, which pins an Arrow of its own.
 """
 
-from isolitmus.conformance.deltalake.environment import RELEASES, install, interpreter, release_of
-from isolitmus.conformance.deltalake.replay import PROTOCOLS, replay, table_level
-from isolitmus.conformance.deltalake.talk import Worker, talking
+from isolitmus.conformance.deltalake.environment import RELEASES, install, interpreter
+from isolitmus.conformance.deltalake.replaying import NEWEST, OLDER, replay
+from isolitmus.conformance.deltalake.talk import WorkerProcess, talking
 
 __all__ = [
-    "PROTOCOLS",
+    "NEWEST",
+    "OLDER",
     "RELEASES",
-    "Worker",
+    "WorkerProcess",
     "install",
     "interpreter",
-    "release_of",
     "replay",
-    "table_level",
     "talking",
 ]

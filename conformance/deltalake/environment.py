@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isolitmus.model.errors import EngineUnavailable, UnknownName, brief, near
+from isolitmus.model.errors import EngineUnavailable, brief
 
-__all__ = ["ENGINE", "RELEASES", "install", "interpreter", "release_of"]
+__all__ = ["ENGINE", "RELEASES", "install", "interpreter"]
 
 ENGINE = "deltalake"
 """This engine's name on the command line and in results; with a release, ``deltalake-1.6.3``."""
@@ -26,18 +26,6 @@ PINS = (
     "wrapt==2.5.2",
 )
 """What stands beside deltalake in its environment."""
-
-
-def release_of(name: str) -> str:
-    """The release that an engine's name says; UnknownName for one that is not known.
-
-    >>> release_of("deltalake"), release_of("deltalake-1.6.3")
-    ('1.6.6', '1.6.3')
-    """
-    known = {ENGINE: RELEASES[0], **{f"{ENGINE}-{release}": release for release in RELEASES}}
-    if name not in known:
-        raise UnknownName(f"no engine '{name}'{near(name, known)}")
-    return known[name]
 
 
 def folder(release: str) -> Path:

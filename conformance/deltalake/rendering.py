@@ -6,29 +6,29 @@ handle's version, by DuckDB here; conditions and values go to delta-rs as text, 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
 from sqlglot import expressions as exp
 
 from isolitmus.checker.running.duck_sql import translate, translated
+from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.errors import Refused
+from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import duckdb
 
+    from isolitmus.conformance.deltalake.worker import Request
     from isolitmus.model.schema import Schema
 
 __all__ = ["render"]
 
-Request = dict[str, Any]
 DIALECT = "postgres"
 """DataFusion's SQL is close to it."""
-ZORDER = re.compile(r"(?is)\bZORDER\s+BY\s*\(?([^()]*)\)?\s*$")
 TYPES = {
     "INTEGER": "INT",
     "BIGINT": "BIGINT",
@@ -47,13 +47,13 @@ def render(
 
     Refused for what delta-rs has no call for.
     """
-    if any(select.version is not None for select in st.unseen(statement)):
+    if any(select.version is not None for select in st.untracked_queries(statement)):
         raise Refused(f"'{statement.sql}': VERSION AS OF is not carried out there")
     match statement:
         case st.Insert():
             return _insert(statement, schemas, duck)
         case st.Delete():
-            tree = sqlglot.parse_one(statement.sql, read="databricks")
+            tree = syntax_of(statement).tree()
             return {"do": "delete", "predicate": _where(tree, schemas[statement.target])}
         case st.Truncate():
             return {"do": "delete", "predicate": None}
@@ -72,28 +72,31 @@ def _insert(
 ) -> Request:
     schema = schemas[statement.target]
     special = {
-        "dynamic partition overwrite": statement.dynamic,
-        "dataChange=false": not statement.data_change,
-        "mergeSchema by name": statement.grows is not None,
-        "a streaming sink": statement.stream,
+        "dynamic partition overwrite": statement.options.dynamic,
+        "dataChange=false": not statement.options.data_change,
+        "mergeSchema by name": statement.options.grows is not None,
+        "a streaming sink": statement.options.stream,
         "identity columns": bool(statement.generates),
-        "replaceUsing": bool(statement.using),
+        "replaceUsing": bool(statement.options.using),
     }
     for what, wanted in special.items():
         if wanted:
             raise Refused(f"'{statement.sql}': {what} is not what its writes have")
     _one_file(statement.sql, statement.query)
-    texts = translate(statement, schemas)
+    steps = translate(statement, schemas)
     predicate = None
     if statement.overwrite or statement.where is not None:
-        for text in texts:
-            if text.startswith(("CREATE OR REPLACE TEMP TABLE", "INSERT INTO replacement")):
-                duck.execute(text)
+        for step in steps:
+            if step.does in ("plan", "collect"):
+                duck.execute(step.sql)
         rows = duck.execute("SELECT * FROM replacement").fetchall()
         predicate = _replaced(statement, schema)
     else:
         duck.execute("BEGIN TRANSACTION")
-        rows = duck.execute(f"{texts[0]} RETURNING *").fetchall()
+        *before, write = steps
+        for step in before:
+            duck.execute(step.sql)
+        rows = duck.execute(f"{write.sql} RETURNING *").fetchall()
         duck.execute("ROLLBACK")
     return {
         "do": "write",
@@ -104,7 +107,7 @@ def _insert(
     }
 
 
-def _one_file(sql: str, query: st.Query) -> None:
+def _one_file(sql: str, query: qu.Query) -> None:
     if len(query) > 1:
         raise Refused(f"'{sql}': UNION ALL asks for a file for each branch, and it writes one")
 
@@ -113,7 +116,7 @@ def _replaced(statement: st.Insert, schema: Schema) -> str | None:
     """The condition of the rows that an INSERT replaces; None for all."""
     if statement.where is None:
         return None
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    tree = syntax_of(statement).tree()
     if tree.args.get("where"):
         return _text(tree.args["where"], schema)
     into = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
@@ -122,7 +125,7 @@ def _replaced(statement: st.Insert, schema: Schema) -> str | None:
 
 
 def _update(statement: st.Update, schema: Schema) -> Request:
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    tree = syntax_of(statement).tree()
     sets = {
         _name(pair.this.name, schema): _text(pair.expression, schema)
         for pair in tree.args["expressions"]
@@ -134,11 +137,10 @@ def _merge(
     statement: st.Merge, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
     schema = schemas[statement.target]
-    tree = sqlglot.parse_one(statement.sql, read="databricks")
+    tree = syntax_of(statement).tree()
     using = tree.args["using"]
     _one_file(statement.sql, statement.source)
-    source = using.sql(dialect="databricks")
-    query = duck.execute(translated(f"SELECT * FROM {source}", schemas))
+    query = duck.execute(translated(exp.select(exp.Star()).from_(using.copy()), schemas))
     columns = [(name, TYPES[str(type_)]) for name, type_, *_ in query.description or ()]
     rows = query.fetchall()
     clauses: list[tuple[str, str | None, dict[str, str] | None]] = []
@@ -186,14 +188,15 @@ def _optimize(statement: st.Optimize, schema: Schema) -> Request:
         raise Refused(f"'{statement.sql}': it writes no deletion vectors that could be purged")
     filters = []
     if statement.where is not None:
-        clause = re.split(r"(?is)\bWHERE\b", statement.sql, maxsplit=1)[1]
-        tree = sqlglot.condition(ZORDER.sub("", clause), dialect="databricks")
-        for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
-            if not isinstance(part, exp.EQ) or not isinstance(part.expression, exp.Literal):
-                raise Refused(f"'{statement.sql}': delta-rs compacts where a column is a value")
-            filters.append((_name(part.this.name, schema), "=", part.expression.this))
-    found = ZORDER.search(statement.sql) if statement.rewrite == "all" else None
-    names = [] if found is None else [_name(n.strip(), schema) for n in found[1].split(",")]
+        for part in ex.conjuncts(statement.where):
+            match part:
+                case ex.Compare("=", ex.ColumnRef() as column, ex.Const(type=type_) as value) if (
+                    type_ != "BOOLEAN"
+                ):
+                    filters.append((schema.columns[column.index].name, "=", str(value)))
+                case _:
+                    raise Refused(f"'{statement.sql}': delta-rs compacts where a column is a value")
+    names = [_name(name, schema) for name in statement.zorder]
     return {"do": "optimize", "partitions": filters, "zorder": names}
 
 

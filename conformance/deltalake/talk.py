@@ -16,7 +16,7 @@ from isolitmus.model.errors import EngineUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EngineError", "Worker", "talking"]
+__all__ = ["EngineError", "WorkerProcess", "talking"]
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -30,7 +30,7 @@ class EngineError(Exception):
 
 
 @dataclass(slots=True)
-class Worker:
+class WorkerProcess:
     """A running worker; ``release`` is what it says of itself."""
 
     process: subprocess.Popen[str]
@@ -57,7 +57,7 @@ class Worker:
 
 
 @contextmanager
-def talking(release: str) -> Iterator[Worker]:
+def talking(release: str) -> Iterator[WorkerProcess]:
     """A worker with this release, which ends with the block; EngineUnavailable if it cannot start."""
     quiet = {**os.environ, "RUST_LOG": "off", "PYTHONWARNINGS": "ignore"}
     command = [str(interpreter(release)), "-I", str(WORKER)]
@@ -69,7 +69,7 @@ def talking(release: str) -> Iterator[Worker]:
         text=True,
         env=quiet,
     ) as process:
-        worker = Worker(process)
+        worker = WorkerProcess(process)
         try:
             worker.release = worker.ask("hello")
             yield worker

@@ -1,5 +1,6 @@
 """Three readings and two searches check each other: graph, bits, circuit; solver and enumeration."""
 
+import operator
 from itertools import islice, permutations
 
 import numpy as np
@@ -8,25 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import separate
+from isolitmus.checker.delta.frames import delta_frame
+from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.delta.table_symbolic import circuit, unfit
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.graph import admits, judge
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.reading.matrix import BitSlices, Matrices, holds
+from isolitmus.checker.reading.matrix import BitSlices, Matrices, admitted
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
-from isolitmus.checker.running.frames import frame
+from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.searching import abstract, abstract_exhaustive, abstract_symbolic
-from isolitmus.checker.searching.table_reads import with_reads
-from isolitmus.checker.searching.table_symbolic import circuit, unfit
 from isolitmus.checker.searching.universe import candidates
+from isolitmus.model.combine import outspoken
 from isolitmus.model.frame import Frame
+from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.relation import Relation
-from isolitmus.model.spec import Fold
-from isolitmus.model.verdict import Allowed
-from isolitmus.specs import scope, spec
+from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, relatives
+from isolitmus.specs.catalogue import levels, litmus_names, relatives
 
 SHIPPED = [*levels(), *relatives(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]
@@ -34,10 +38,11 @@ SIZES = (1, 2, 3)
 
 
 def size(history):
-    """Links of sessions, operations, keys."""
+    """Links of sessions, aborted transactions, operations, keys."""
     keys = {op.version.object for t in history.transactions for op in t.operations}
     links = sum(len(session) - 1 for session in history.sessions)
-    return links, history.operations, len(keys)
+    aborted = sum(t.status == "aborted" for t in history.transactions)
+    return links, aborted, history.operations, len(keys)
 
 
 # The readings: one text, one frame, three algebras
@@ -52,8 +57,13 @@ EXPRESSIONS = st.recursive(
     max_leaves=5,
 )
 TESTS = st.sampled_from(["acyclic", "irreflexive", "empty"])
-TEXTS = st.lists(st.tuples(TESTS, EXPRESSIONS), min_size=1, max_size=2).map(
-    lambda axioms: '"S" ' + " ".join(f"{t} {e} as a{k}" for k, (t, e) in enumerate(axioms))
+CLAUSES = st.builds(
+    operator.add,
+    st.lists(st.tuples(TESTS, EXPRESSIONS), min_size=1, max_size=2),
+    st.lists(st.tuples(st.just("silent"), EXPRESSIONS), max_size=1),
+)
+TEXTS = CLAUSES.map(
+    lambda clauses: '"S" ' + " ".join(f"{t} {e} as a{k}" for k, (t, e) in enumerate(clauses))
 )
 
 
@@ -89,11 +99,13 @@ def matrices(booleans, some):
 @given(frames(), TEXTS)
 def test_bits_circuit_and_graph_read_a_text_alike(some, text):
     spec_ = read(text, "s")
-    admitted = admission(spec_)(some)
+    verdict = str(judge(some, spec_))
+    assert verdict in {"allowed", "forbidden", *("silent" for _ in spec_.silences)}
+    assert admission(spec_)(some) == admits(some, spec_) == (verdict == "allowed")
+    assert admission(outspoken(spec_))(some) == (verdict != "forbidden")
     bits = matrices(BitSlices(0b11), some)
-    fold = Fold(bits, spec_.definitions)
-    assert bits.booleans.conj(holds(bits, a, fold) for a in spec_.axioms) == 0b11 * admitted
-    for assert_it, expected in ((admit, admitted), (forbid, not admitted)):
+    assert admitted(bits, spec_) == 0b11 * (verdict == "allowed")
+    for assert_it, expected in ((admit, verdict == "allowed"), (forbid, verdict == "forbidden")):
         gates = Gates()
         assert_it(gates, matrices(gates, some), spec_)
         assert (Solver(gates).check() is not None) == expected
@@ -117,10 +129,8 @@ def test_many_frames_at_once_are_each_judged_alone(some, text):
     }
     writer = [sum((f.sets["Writer"] >> i & 1) << k for k, f in enumerate(some)) for i in range(n)]
     together = Matrices(every, [every.true] * n, relations, {"Writer": writer})
-    fold = Fold(together, spec_.definitions)
-    admitted = every.conj(holds(together, a, fold) for a in spec_.axioms)
     alone = sum(admission(spec_)(f) << k for k, f in enumerate(some))
-    assert admitted == alone
+    assert admitted(together, spec_) == alone
 
 
 @given(st.lists(st.booleans(), max_size=7), st.integers(1, 8))
@@ -161,13 +171,13 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
     some = read(MINE[name], name) if name in MINE else spec(name)
     observed = abstract.observes_versions(some)
     judged = 0
-    every = abstract_exhaustive.batches(2, some, sessions=abstract.sessions_vary(some))
-    for batch in islice(every, 0, None, 3):
+    every = abstract_exhaustive.history_batches(2, abstract.varied(some, some), some)
+    for batch in islice(every, 0, None, 9):
         admitted = batch.admits(some, observed=observed)
         for h in np.flatnonzero(batch.valid)[:: 1 + batch.valid.size // 5]:
             for k in range(admitted.shape[1]):
                 history = batch.history(int(h) * batch.choices + k, observed=observed)
-                assert size(history)[0] == batch.size[0]
+                assert size(history)[:2] == batch.size[:2]
                 assert isinstance(check_history(history, some), Allowed) == admitted[h, k], history
                 judged += 1
     assert judged > 60
@@ -198,14 +208,13 @@ def test_solver_and_enumeration_agree_on_every_pair_of_levels():
 def enumerated(n, pairs):
     """The size of the smallest history of n transactions for each pair that has one."""
     smallest = {}
-    for sessions in (True, False):
-        asked = [p for p in pairs if abstract.sessions_vary(*map(spec, p)) == sessions]
-        names = sorted({name for pair in asked for name in pair})
-        for batch in abstract_exhaustive.batches(n, *map(spec, names), sessions=sessions):
-            admitted = {name: batch.valid & batch.admits(spec(name))[:, 0] for name in names}
-            for a, b in asked:
-                if (a, b) not in smallest and (admitted[a] & ~admitted[b]).any():
-                    smallest[a, b] = batch.size
+    names = sorted({name for pair in pairs for name in pair})
+    everything = abstract.Varied(sessions=True, aborts=True)
+    for batch in abstract_exhaustive.history_batches(n, everything, *map(spec, names)):
+        admitted = {name: batch.valid & batch.admits(spec(name))[:, 0] for name in names}
+        for a, b in pairs:
+            if (a, b) not in smallest and (admitted[a] & ~admitted[b]).any():
+                smallest[a, b] = batch.size
     return smallest
 
 
@@ -222,12 +231,68 @@ NEIGHBOURS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", NEIGHBOURS, ids="-".join)
 def test_neighbouring_levels_differ_by_the_anomaly_that_everyone_knows(pair):
-    answer = separate(*map(spec, pair))
+    answer = separate(*map(spec, pair), sessions=pair[0] != "update-serializable")
     assert answer.universe == "abstract"
     assert [str(t) for t in answer.litmus.history.transactions] == NEIGHBOURS[pair]
     assert answer.litmus.history.sessions == ()
-    back = separate(spec(pair[1]), spec(pair[0]), transactions=SIZES)
+    back = separate(spec(pair[1]), spec(pair[0]), transactions=SIZES, shipped=False)
     assert back.found is False
+
+
+SPELLED = {
+    "plain": '"P" with ww from versions acyclic wr | ww as order',
+    "vacuous": r'"V" with ww from versions acyclic wr | ww | so \ so as order',
+    "by-name": '"N" with ww from versions let before = so acyclic before | wr | ww as order',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["causal", "read-committed", "snapshot-isolation"])
+def test_an_answer_does_not_depend_on_how_a_spec_is_spelled(other):
+    """What is never looked at does not count; what a definition looks at does."""
+    plain, vacuous, by_name = (read(text, name) for name, text in SPELLED.items())
+    found = [[said(x, spec(other)), said(spec(other), x)] for x in (plain, vacuous)]
+    assert found[0] == found[1]
+    assert separate(plain, by_name).litmus.history.sessions
+    assert separate(by_name, plain).found is False
+
+
+def said(a, b):
+    answer = separate(a, b, shipped=False)
+    history = answer.litmus.history if answer.found else None
+    return answer.found, answer.transactions, history, answer.assumptions
+
+
+@pytest.mark.slow
+def test_sessions_and_aborts_vary_unless_told_otherwise():
+    pair = spec("update-serializable"), spec("causal")
+    assert separate(*pair).litmus.history.sessions == ((1, 2),)
+    assert separate(*pair, sessions=False).found is False
+    pair = spec("write-serializable"), spec("read-committed")
+    assert [t.status for t in separate(*pair).litmus.history.transactions] == ["committed", "aborted"]  # fmt: skip
+    alone = separate(*pair, aborts=False)
+    assert alone.found is False
+    assert alone.assumptions[0].startswith("every transaction commits, and reads")
+
+
+PAIRS = [(a, b) for a in levels() for b in levels() if a < b]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_no_relation_between_levels_contradicts_a_history_that_ships(pair):
+    """Of any two levels, as ``separate --both`` compares them."""
+    a, b = map(spec, pair)
+    for first, second, word in ((a, b, separate(a, b)), (b, a, separate(b, a))):
+        if word.found is False:
+            for test in map(litmus, litmus_names()):
+                if isinstance(test, HistoryTest):
+                    admits, permits = (check_history(test.history, s) for s in (first, second))
+                else:
+                    done = execute(test)
+                    admits, permits = (judge_execution(done, s) for s in (first, second))
+                refuted = isinstance(admits, Allowed) and isinstance(permits, Forbidden)
+                assert not refuted, (test.name, first.name, second.name)
 
 
 def test_writers_alone_allow_the_read_only_anomaly():
@@ -241,12 +306,14 @@ def test_writers_alone_allow_the_read_only_anomaly():
 
 @pytest.mark.slow
 def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
-    """Up to three transactions: the same answer to the letter, or none both times."""
+    """Up to three transactions: the same answer to the letter, or none in the universe both times; then
+    what ships may have one (``ships``).
+    """
     table = scope("table")
     first = {}
     for n in (2, 3):
         for candidate in candidates(table, n, lambda _: True):
-            plain, wide = candidate.frame, frame(candidate.events, reasons=False, reads=True)
+            plain, wide = candidate.frame, delta_frame(candidate.events, reasons=False, reads=True)
             admitted = {
                 name: admission_of(name)(wide if needs_reads(spec(name)) else plain)
                 for name in SHIPPED
@@ -259,7 +326,7 @@ def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
         for b in SHIPPED:
             answer = separate(spec(a), spec(b), table, by="symbolic", transactions=(2, 3))
             expected = first.get((a, b))
-            assert answer.found == (expected is not None), (a, b)
+            assert bool(answer.found and not answer.ships) == (expected is not None), (a, b)
             if expected is not None:
                 assert answer.litmus.transactions == expected.transactions, (a, b)
                 assert answer.litmus.schedule == expected.schedule, (a, b)
@@ -286,7 +353,7 @@ def test_the_circuit_has_every_frame_that_execution_gives(shape):
         if candidate.writers != shape[0]:
             continue
         count += 1
-        concrete = looks(frame(candidate.events, reasons=False, reads=True))
+        concrete = looks(delta_frame(candidate.events, reasons=False, reads=True))
         assert solver.check(
             [
                 *chosen(made, table, candidate),
@@ -363,4 +430,4 @@ def test_a_scope_without_an_outline_is_enumerated_and_says_why(tmp_path):
     answer = separate(spec("delta-write-serializable"), spec("log-serializable"), by_value)
     assert answer.by == "exhaustive"
     assert answer.transactions == 2
-    assert frame(()).nodes == ()
+    assert delta_frame(()).nodes == ()

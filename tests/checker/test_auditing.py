@@ -11,7 +11,7 @@ from isolitmus.checker.auditing import files, windows
 from isolitmus.checker.auditing.audit import audit
 from isolitmus.checker.auditing.conditions import condition, live, match
 from isolitmus.checker.auditing.judging import check_log
-from isolitmus.model.delta_log import LogFile, Metadata
+from isolitmus.model.delta_log import LogFile, LogMetadata
 from isolitmus.model.errors import LogError
 from isolitmus.specs import level
 
@@ -32,7 +32,7 @@ def merge(delta, read, *files, level=WS):
 
 # Conditions on files
 
-TABLE = Metadata(
+TABLE = LogMetadata(
     {
         "id": ("id", "long"),
         "part": ("part", "integer"),

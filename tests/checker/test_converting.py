@@ -6,7 +6,6 @@ from isolitmus.checker.running.execute import execute
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
 
 FILE = """
 title = "T"
@@ -33,16 +32,17 @@ def test_the_table_has_the_files_the_partitions_and_the_features_of_the_parquet_
     )
     converted, _ = execute(read(lines), protocol("delta-write-serializable")).events
     assert [[row.values[0] for row in file.rows] for file in converted.effect.adds] == [[1, 3], [2]]
-    marks = converted.effect.footprint.marks
-    assert marks.features == {"appendOnly", "invariants", "deletionVectors"}
-    assert marks.metadata.partitioned_by == ("part",)
-    assert (marks.metadata.levelled, marks.large) == (True, True)
+    footprint = converted.effect.footprint
+    actions = footprint.actions
+    assert actions.features == {"appendOnly", "invariants", "deletionVectors"}
+    assert actions.metadata.partitioned_by == ("part",)
+    assert (actions.metadata.levelled, footprint.settings.large) == (True, True)
     assert converted.labels == {"Serializable"}
 
 
 def test_a_file_that_is_written_is_read_as_the_same_test():
     test = litmus("convert-twice")
-    again = read_litmus(litmus_text(test), test.name)
+    again = read_litmus(str(test), test.name)
     assert (again.tables, again.transactions) == (test.tables, test.transactions)
 
 
@@ -82,7 +82,7 @@ def test_a_parquet_table_that_cannot_be_is_refused(lines, columns, message):
         ("'INSERT INTO P VALUES (1, 1)'", "transactions.b names p, a Parquet table: until it is converted no check of Delta's"),
         ("'INSERT INTO t SELECT id FROM p'", "transactions.b names p, a Parquet table"),
         ("{ sql = 'INSERT INTO t VALUES (:n)', let = { n = 'SELECT max(id) FROM p' } }", "transactions.b names p, a Parquet table"),
-        ("{ write = 'append', table = 'p', query = 'SELECT 1, 1' }", "transactions.b writes p, which is not there at the start; only SQL"),
+        ("{ write = 'append', table = 'p', query = 'SELECT 1, 1' }", "transactions.b names p, a Parquet table"),
         ("'CONVERT TO DELTA t'", "CONVERT TO DELTA takes a table with the key parquet; t has none"),
         ("'CONVERT TO DELTA p NO STATISTICS'", "write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]"),
         ("'CONVERT TO DELTA q'", "no table 'q'"),

@@ -11,7 +11,6 @@ from isolitmus.checker.runs import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
 from isolitmus.specs.scope_file import read_scope
 
 CREATE = "CREATE TABLE t (id INT) USING delta"
@@ -70,7 +69,12 @@ CREATED = '"CREATE TABLE t (id INT) USING delta"'
             "properties = { 'delta.enableDeletionVectors' = 'true' }", CREATED,
             "exists = false; the statement that makes the table says TBLPROPERTIES",
         ),
-        ("", "{ write = 'append', query = 'SELECT 1' }", "writes t, which is not there at the start; only SQL"),
+        ("", "{ stream = 'append', query = 'SELECT 1' }", "writes t, which is not there at the start; only SQL"),
+        ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "makes t, which is not there at the start; with options, partitions or an app that is not modelled"),
+        ("partitioned_by = ['id']", "{ write = 'append', query = 'SELECT 1' }", "makes t, which is not there"),
+        ("", "{ write = 'append', query = 'SELECT id FROM t' }", "transactions.a names t, which a DataFrame write makes"),
+        ("", "{ write = 'append', query = 'SELECT 1' }\nb = 'SELECT id FROM t'", "transactions.b names t, which a DataFrame write makes"),
+        ("", "{ write = 'append', query = 'SELECT :n', let = { n = 'SELECT max(id) FROM t' } }", "names t, which a DataFrame"),
         ("", "{ adds = [{ path = 'f' }] }", "writes t, which is not there at the start; only SQL"),
         (
             "", "{ sql = 'SELECT id FROM t', before = ['CACHE TABLE t'] }",
@@ -99,7 +103,7 @@ def test_a_scope_s_tables_are_there():
 
 def test_a_file_that_is_written_is_read_as_the_same_test():
     test = litmus("create-beside-create")
-    again = read_litmus(litmus_text(test), test.name)
+    again = read_litmus(str(test), test.name)
     assert (again.tables, again.transactions) == (test.tables, test.transactions)
 
 
@@ -181,17 +185,17 @@ def test_a_table_has_the_properties_that_it_is_made_with():
     )
     made, _, marked, replaced, cloned = execute(done.litmus, protocol("delta-serializable")).events
     features = {"appendOnly", "invariants", "deletionVectors"}
-    assert made.effect.footprint.marks.features == features
+    assert made.effect.footprint.actions.features == features
     assert [file.dead for file in marked.effect.adds] == [1]
     features |= {"changeDataFeed", "clustering", "domainMetadata"}
-    assert replaced.effect.footprint.marks.features == features
-    marks = cloned.effect.footprint.marks
-    assert marks.features == features
-    assert marks.metadata.configuration == {
+    assert replaced.effect.footprint.actions.features == features
+    actions = cloned.effect.footprint.actions
+    assert actions.features == features
+    assert actions.metadata.configuration == {
         "delta.enableDeletionVectors": "true",
         "delta.enableChangeDataFeed": "true",
     }
-    assert not marks.metadata.levelled
+    assert not actions.metadata.levelled
     assert done.differences == ()
 
 
@@ -266,6 +270,7 @@ def drawn(draw):
     return read_litmus(TEXT.format(" ".join(words)) + "\n".join(lines), "drawn")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn())
 def test_both_executors_agree(test):
@@ -278,3 +283,33 @@ def test_both_executors_agree(test):
     if str(done.levels["log-serializable"]) == "allowed":
         order = sorted((t.version, name) for name, t in done.run.transactions.items() if t.version)
         assert " ".join(name for _, name in order) in done.serial.orders
+
+
+WRITES = [
+    f'{{ write = "{mode}", table = "t", query = "{query}" }}'
+    for mode in ("append", "overwrite")
+    for query in ("SELECT 7 AS id", "SELECT id FROM s", "SELECT id FROM s WHERE id = 2")
+]
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.sampled_from(WRITES), min_size=3, max_size=3),
+    st.permutations("aabbcc"),
+)
+def test_who_writes_first_makes_the_table(chosen, steps):
+    words, begun = [], set()
+    for name in steps:
+        words.append(f"{name}.{'commit' if name in begun else 'start'}")
+        begun.add(name)
+    lines = (f"{name} = {sql}" for name, sql in zip("abc", chosen, strict=True))
+    test = read_litmus(TEXT.format(" ".join(words)) + "\n".join(lines), "drawn")
+    done = run(test, protocol("delta-serializable"))
+    assert str(done.levels["log-serializable"]) == "allowed"
+    outcomes = {t.outcome for t in done.run.transactions.values()}
+    assert outcomes <= {
+        "committed",
+        "no-op",
+        "ProtocolChangedException",
+        "ConcurrentAppendException",
+    }

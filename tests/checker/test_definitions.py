@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from isolitmus.checker.delta.frames import delta_frame
 from isolitmus.checker.running.execute import execute
-from isolitmus.checker.running.frames import frame
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
@@ -27,6 +27,7 @@ STATEMENTS = [
     "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "COMMENT ON TABLE t IS 'mine'",
+    "ALTER TABLE t ALTER COLUMN id DROP NOT NULL",
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
 MAPPED = [
@@ -37,6 +38,8 @@ MAPPED = [
     "ALTER TABLE t ADD COLUMNS (x INT)",
     "ALTER TABLE t ADD CONSTRAINT small CHECK (n < 60)",
     "ALTER TABLE t CLUSTER BY (id)",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
     "INSERT INTO t VALUES (3, 30, 0)",
     "INSERT INTO t VALUES (4, 0)",
     "INSERT INTO t VALUES (4, 40, 1, 400)",
@@ -116,6 +119,42 @@ schedule = "{" ".join(words)}"
 """ + "\n".join(lines)
 
 
+@pytest.mark.parametrize(
+    ("first", "orders"),
+    [
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", ("a b c",)),
+        ("ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')", ()),
+    ],
+)
+def test_both_executors_know_whether_columns_are_mapped(first, orders):
+    """Without it none can be dropped; switched off, every file is written anew and holds its rows."""
+    test = read_litmus(
+        f"""
+title = "T"
+schedule = "a b c d"
+[table]
+columns = "id INT, n INT"
+rows_per_file = 1
+init = ["INSERT INTO t VALUES (1, 2), (3, 4)"]
+[transactions]
+a = "{first}"
+b = "ALTER TABLE t DROP COLUMN n"
+c = "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+d = "ALTER TABLE t DROP COLUMN id"
+""",
+        "t",
+    )
+    done = run(test, protocol("delta-serializable"))
+    assert done.run.transactions["d"].outcome == "error:DeltaAnalysisException"
+    assert done.run.transactions["b"].outcome == (
+        "committed" if orders else "error:DeltaAnalysisException"
+    )
+    assert set(orders) <= set(done.serial.orders)
+    (removal,) = (e for e in execute(test).events if e.name == "c")
+    assert (len(removal.effect.adds), len(removal.effect.removes)) == (1, 2)
+    assert all(order.index("a") < order.index("b") for order in done.serial.orders if orders)
+
+
 @pytest.mark.slow
 @settings(max_examples=80)
 @given(st.one_of(drawn(), mapped()))
@@ -142,8 +181,29 @@ alter = "ALTER TABLE t {sql}"
 """,
             "t",
         )
-        seen = frame(execute(test).events)
+        seen = delta_frame(execute(test).events)
         assert list(seen.relations["rw"].pairs()) == edges
         assert (
             1 in dict.fromkeys(j for _, j in seen.relations["metadata-clashes"].pairs())
         ) is True
+
+
+def test_null_allowed_where_it_was_is_a_commit_that_nobody_minds():
+    """So it is on Delta 4.4.0: the metadata that the commit writes is the one that was there."""
+    alter = "ALTER TABLE t ALTER COLUMN id DROP NOT NULL"
+    text = f"""
+title = "Nulls"
+schedule = "insert.start nulls insert.commit"
+[table]
+columns = "id INT, part INT"
+[transactions]
+insert = "INSERT INTO t VALUES (3, 0)"
+nulls = "{alter}"
+"""
+    done = run(read_litmus(text, "nulls"), protocol("delta-serializable"))
+    nulls, insert = (done.run.transactions[name] for name in ("nulls", "insert"))
+    assert (nulls.operation, nulls.blind, nulls.version) == ("CHANGE COLUMN", True, 1)
+    assert (insert.outcome, insert.version) == ("committed", 2)
+    assert done.serial.orders == ("nulls insert", "insert nulls")
+    with pytest.raises(IsolitmusError, match="table t has no column 'it'; known: id, part"):
+        read_litmus(text.replace("COLUMN id", "COLUMN it"), "nulls")

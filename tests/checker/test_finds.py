@@ -7,7 +7,7 @@ import pytest
 from isolitmus.checker.finds import distinct, of_portrait, of_scope, of_specs, of_sweep
 from isolitmus.checker.portrait import portray
 from isolitmus.checker.runs import Judged, run
-from isolitmus.checker.sweep import sweep
+from isolitmus.checker.sweeps import sweep
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.litmus_file import read_litmus
 

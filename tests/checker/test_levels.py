@@ -19,7 +19,7 @@ from isolitmus.model.operations import ItemRead
 from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level
+from isolitmus.specs.catalogue import level, litmus
 
 WEAK = ["read-committed", "read-atomic", "causal", "prefix-consistency", "update-serializable"]
 SER, SI = "serializable", "snapshot-isolation"
@@ -285,7 +285,38 @@ def test_a_witness_explains_every_read(history):
 def test_a_witness_lists_the_transactions(name, history):
     verdict = check_history(history, level(name))
     if isinstance(verdict, Allowed):
-        assert sorted(verdict.witness) == [t.name for t in history.transactions]
+        writers = [t.name for t in history.transactions if t.writes]
+        everyone = [t.name for t in history.transactions]
+        assert sorted(verdict.witness) == (writers if name == "update-serializable" else everyone)
+
+
+@given(history=histories(keys="xyz"))
+def test_each_reader_of_update_serializable_has_an_order_of_its_own_that_explains_it(history):
+    """An order of the writers by which what they read is the last write; and for each reader such an
+    order, perhaps another one, in which it has a place."""
+    verdict = check_history(history, level("update-serializable"))
+    if isinstance(verdict, Allowed):
+        by_name = {t.name: t for t in history.transactions}
+        readers = [t.name for t in history.transactions if not t.writes]
+        assert [[n for n in order if n in readers] for order in verdict.alone] == [
+            [n] for n in readers
+        ]
+        for names in (verdict.witness, *verdict.alone):
+            order = [by_name[name] for name in names]
+            for k, transaction in enumerate(order):
+                for version in reads_of(transaction):
+                    assert last_writer(version.object, order[:k]) == version.writer
+
+
+def test_readers_of_a_long_fork_have_orders_that_differ():
+    verdict = check_history(litmus("history-long-fork").history, level("update-serializable"))
+    assert verdict.witness == ("T1", "T2")
+    assert verdict.alone == (("T1", "T3", "T2"), ("T2", "T4", "T1"))
+
+
+def test_an_order_of_the_writers_gives_no_reader_a_place():
+    verdict = check_history(litmus("history-fractured-read").history, level("write-serializable"))
+    assert verdict == Allowed(("T1",))
 
 
 @pytest.mark.parametrize("name", ["read-atomic", "causal"])

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import strategies
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, initial
-from isolitmus.checker.running.locality import scans
+from isolitmus.checker.delta.commits import after
+from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta.locality import scans
+from isolitmus.checker.running.execute import initial
 from isolitmus.model.execution import Event
 from isolitmus.specs import scope
 from isolitmus.specs.catalogue import scopes
@@ -53,7 +55,7 @@ def is_local(statement, database, schemas):
 
 @given(strategies.litmus_tests())
 def test_of_statements_on_the_tables_that_others_leave(litmus):
-    database = initial(litmus.tables, litmus.init)
+    database = initial(DELTA, litmus.tables, litmus.init)
     for name, statement in litmus.transactions.items():
         is_local(statement, database, litmus.tables)
         done = effect(statement, database, name, litmus.tables)
@@ -62,13 +64,13 @@ def test_of_statements_on_the_tables_that_others_leave(litmus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", scopes())
+@pytest.mark.parametrize("name", scopes(DELTA.log))
 def test_of_the_statements_of_scopes(name):
     """And of most of them it says something."""
     inside = scope(name)
     told = 0
     for init in inside.inits:
-        start = initial(inside.tables, init)
+        start = initial(DELTA, inside.tables, init)
         for pair in permutations(inside.statements, 2):
             database = start
             for k, statements in enumerate(pair):

@@ -1,4 +1,4 @@
-"""The model against DuckDB, against itself, and against the theorems (semantics.md 3.4)."""
+"""The model against DuckDB, against itself, and against the theorems (docs/semantics.md, 3.4)."""
 
 from collections import Counter
 from itertools import pairwise
@@ -8,22 +8,25 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.delta.conflicts import adds_meet_reads
+from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.reading.graph import admits, judge
 from isolitmus.checker.running.duck import DuckExecutor
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import execute, execution_frame, initial, observe
+from isolitmus.checker.running.execute import execute, execution_frame, initial, observed_run
 from isolitmus.checker.running.serial import ModelExecutor, explain_serially
-from isolitmus.checker.runs import Judged, compare
+from isolitmus.checker.runs import Judged
 from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
 from isolitmus.model.errors import SqlError
 from isolitmus.model.expression import evaluate
 from isolitmus.model.normal import normal
 from isolitmus.model.run import same_bag
+from isolitmus.model.schema import Column, Schema
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
 from isolitmus.specs.catalogue import protocols
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
 from isolitmus.specs.sql import read_statement
 
 ROWS = st.lists(
@@ -47,7 +50,7 @@ def duck():
 def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows):
     where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema})
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
-    database = initial({"t": schema}, [fill])
+    database = initial(DELTA, {"t": schema}, [fill])
     left = Counter(
         row.values for f in effect(where, database, "a", {"t": schema}).reads for row in f.matched
     )
@@ -97,7 +100,7 @@ def test_footprints_are_sound(schema, template, predicate, rows):
     """The premise of Theorem 5: what a statement matched is in a file that it read, and satisfies a
     partition predicate that it recorded."""
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
-    database = initial({"t": schema}, [fill])
+    database = initial(DELTA, {"t": schema}, [fill])
     done = effect(readable(template.format(predicate), {"t": schema}), database, "a", {"t": schema})
     home = {row.id: f for f in database["t"].files for row in f.rows}
     other = read_statement("INSERT INTO t VALUES (9, 9, 9)", {"t": schema})
@@ -107,7 +110,7 @@ def test_footprints_are_sound(schema, template, predicate, rows):
             values = ", ".join("NULL" if v is None else str(v) for v in row.values)
             same = read_statement(f"INSERT INTO t VALUES ({values})", {"t": schema})
             winner = effect(same, database, "w", {"t": schema}).footprint
-            assert winner.adds_meet_reads_of(done.footprint)
+            assert adds_meet_reads(winner, done.footprint)
     assert effect(other, database, "w", {"t": schema}).footprint.blind
 
 
@@ -143,7 +146,8 @@ def test_only_anti_dependencies_point_backwards(test, name):
 def test_serializable_as_checked_has_no_backward_edge(test):
     """Theorem 5, for tracked reads: what delta-serializable lets in is log-serializable."""
     run = Judged(
-        test, observe(test, execute(test, protocol("delta-serializable")), "delta-serializable")
+        test,
+        observed_run(test, execute(test, protocol("delta-serializable")), "delta-serializable"),
     )
     assert isinstance(run.verdict(level("log-serializable")), Allowed)
     assert not run.serial.unexplained
@@ -166,7 +170,7 @@ def test_an_order_of_the_writers_explains_every_version(test):
     frame = execution_frame(execution)
     verdict = judge(frame, level("write-serializable"))
     if isinstance(verdict, Allowed):
-        run = observe(test, execution, "delta-snapshot-isolation")
+        run = observed_run(test, execution, "delta-snapshot-isolation")
         position = {name: k for k, name in enumerate(verdict.witness)}
         writers = sorted(
             (n for n, t in run.transactions.items() if t.version is not None), key=position.get
@@ -194,7 +198,7 @@ def test_the_levels_are_a_lattice(test, name):
 @settings(max_examples=40)
 @given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_a_run_retraced_is_the_run(test, name):
-    run = observe(test, execute(test, protocol(name)), name)
+    run = observed_run(test, execute(test, protocol(name)), name)
     judged = Judged(test, run)
     assert judged.frame is not None
     assert compare(run, run) == ()
@@ -205,7 +209,7 @@ def test_a_run_retraced_is_the_run(test, name):
 
 @given(litmus_tests(most=4))
 def test_a_test_written_and_read_is_the_same_test(test):
-    again = read_litmus(litmus_text(test), "drawn")
+    again = read_litmus(str(test), "drawn")
     assert (again.tables, again.init, again.transactions, again.schedule) == (
         test.tables,
         test.init,
@@ -229,6 +233,39 @@ def test_files_partition_the_rows(test):
             assert schema.rows_per_file is None or len(f.rows) <= schema.rows_per_file
     for before, after in pairwise(execution.states):
         assert before is not after
+
+
+DAYS = {"t": Schema("t", (Column("id", "INT"), Column("date", "DATE"), Column("text", "STRING")))}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["date > {}", "{} > date", "date <> {}", "date IN ({}, DATE '2010-01-02')", "NOT date <= {}"],
+)
+def test_a_text_beside_a_date_is_the_date_that_it_says(condition):
+    """Spark casts it (D61)."""
+    said, meant = (
+        read_statement(f"DELETE FROM t WHERE {condition.format(day)}", DAYS).where
+        for day in ("'2010-01-01'", "DATE '2010-01-01'")
+    )
+    assert said == meant
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("date > '2010-1-1'", "1:28: '2010-1-1' is no date; write 'YYYY-MM-DD'"),
+        ("date > '2010-02-30'", "'2010-02-30' is no date; write 'YYYY-MM-DD'"),
+        ("date IN ('soon')", "'soon' is no date; write 'YYYY-MM-DD'"),
+        ("date = text", "compares DATE with STRING; there are no implicit casts but INT to BIGINT, and of"),
+        ("date = DATE '20100101'", "'20100101' is no date; write DATE 'YYYY-MM-DD'"),
+        ("date = DATE '2010-W01-1'", "'2010-W01-1' is no date; write DATE 'YYYY-MM-DD'"),
+    ],
+)  # fmt: skip
+def test_a_text_that_says_no_date_is_refused(condition, message):
+    with pytest.raises(SqlError) as refused:
+        read_statement(f"DELETE FROM t WHERE {condition}", DAYS)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +294,6 @@ def test_files_partition_the_rows(test):
 )
 def test_what_is_outside_the_fragment_is_refused_with_its_place(sql, message):
     from isolitmus.checker.strategies import COLUMNS
-    from isolitmus.model.schema import Schema
 
     with pytest.raises(SqlError) as refused:
         read_statement(sql, {"t": Schema("t", COLUMNS, ("part",))})

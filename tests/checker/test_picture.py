@@ -9,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.telling.diagram import VERBS, arrows, graph_svg
-from isolitmus.checker.telling.figures import graph
+from isolitmus.checker.telling.colours import DARK, LIGHT, PICTURE, RULES, picture_style
+from isolitmus.checker.telling.diagram import arrows, graph_svg
+from isolitmus.checker.telling.figures import figure
+from isolitmus.checker.telling.panels import conclusion, panel_svg, side_by_side_svg
 from isolitmus.checker.telling.picture import WIDTH, timeline_svg
+from isolitmus.checker.telling.rows import against_the_log, columned
 from isolitmus.model.frame import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
-from isolitmus.model.vocabulary import RELATIONS
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_tests, relatives
+from isolitmus.specs.catalogue import litmus_names, relatives
 
 SVG = "{http://www.w3.org/2000/svg}"
-LITMUS = [name for name in litmus_tests() if isinstance(litmus(name), Litmus)]
+LITMUS = [name for name in litmus_names() if isinstance(litmus(name), Litmus)]
 
 
 def texts(svg):
@@ -67,6 +69,71 @@ def test_the_timeline_of_every_litmus_test_shows_each_transaction_and_version(na
 def test_a_schedule_alone_has_neither_fates_nor_versions():
     svg = timeline_svg(Schedule.parse("a.start b a.commit", ["a", "b"]))
     assert texts(svg) == ["a", "b"]
+
+
+PROTOCOLS = ("delta-serializable", "delta-write-serializable")
+
+
+def inside(svg, width):
+    """Texts end before the picture does, by the widths that they are drawn for; so do rectangles."""
+    for text in ET.fromstring(svg).iter(f"{SVG}text"):
+        names = text.get("class").split()
+        size = 17 if "heading" in names else 13 if "conclusion" in names else 11
+        if "middle" not in names and "version" not in names:
+            assert float(text.get("x")) + 0.5 * size * len(text.text) <= width, text.text
+    assert all(left >= 0 and right <= width for left, _, right, _ in rectangles(svg))
+
+
+def beside(name):
+    return [run(litmus(name), protocol(spec)) for spec in PROTOCOLS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LITMUS)
+def test_every_litmus_test_has_its_panels(name):
+    for judged in beside(name)[1:]:
+        svg = panel_svg(judged)
+        inside(svg, WIDTH)
+        assert {*judged.litmus.transactions} <= {word for t in texts(svg) for word in t.split()}
+        for table in against_the_log(judged):
+            assert all(len(row.values) == len(table.columns) for row in table.rows)
+            assert {*table.columns[:2]} <= {*texts(svg)}
+
+
+def test_both_levels_stand_side_by_side():
+    """One refuses, the other commits what no order gives; the row that is too much is marked."""
+    runs = beside("hole-partitioned")
+    svg = side_by_side_svg(runs)
+    assert box_of(svg)[2] > 2 * WIDTH
+    shown = texts(svg)
+    assert {"Delta Lake, Serializable", "refuses delete: ConcurrentAppendException"} <= {*shown}
+    assert {"Delta Lake, WriteSerializable", "commits all 3"} <= {*shown}
+    assert {column.name for column in runs[0].litmus.tables["t"].columns} <= {*shown}
+    assert {s.sql for s in runs[0].litmus.transactions.values()} <= {*shown}
+    marked = re.findall(r'<text class="cell extra"[^>]*>(.*?)<', svg)
+    assert marked == ["100", "7", "0"]
+    assert svg.count("No order of the statements") == 2  # to see, and to be read aloud
+    assert "append, then copy gives this table" in svg
+    for judged in runs:
+        inside(panel_svg(judged), WIDTH)
+
+
+def test_rows_are_marked_where_the_order_of_the_log_gives_others():
+    levels = beside("reorder")
+    tables = [against_the_log(judged)[0] for judged in levels]
+    assert [[(row.values[0], row.mark) for row in table.rows if row.mark] for table in tables] == [
+        [],
+        [("100", "extra")],
+    ]
+    assert conclusion(levels[1]) == (
+        "delete, then insert gives this; insert, then delete, as in the log, does not.",
+        "other",
+    )
+    twice = columned("t", ["id", "part"], ((1, 0), (1, 0), (2, 0)), ((1, 0), (3, None), (3, None)))
+    assert [(*row.values, row.mark) for row in twice.rows] == [
+        ("1", "0", ""), ("1", "0", "extra"), ("2", "0", "extra"),
+        ("3", "NULL", "missing"), ("3", "NULL", "missing"),
+    ]  # fmt: skip
 
 
 def missed(*pairs):
@@ -129,13 +196,13 @@ def test_any_text_is_escaped(text):
     root = ET.fromstring(svg)
     assert root.find(f".//{SVG}g/{SVG}title").text == f"{name}: {text}"
     assert {e.tag.removeprefix(SVG) for e in root.iter()} <= {
-        "svg", "title", "g", "rect", "text", "path", "polygon", "circle",
+        "svg", "title", "desc", "style", "g", "rect", "text", "path", "polygon", "circle",
     }  # fmt: skip
 
 
 def test_the_reasons_of_an_axiom_that_wants_nothing_are_its_sentences():
     chain = (Edge("a", "b", "unseen", "b read version 0"), Edge("a", "b", "rw", "b missed it"))
-    drawn = graph({}, [], Violation("Conflict", "empty", chain))
+    drawn = figure({}, [], Violation("Conflict", "empty", chain))
     assert [reason.text for reason in drawn.argument] == [
         "a leads to b, because b read version 0",
         "a leads to b, because b missed it",
@@ -144,17 +211,55 @@ def test_the_reasons_of_an_axiom_that_wants_nothing_are_its_sentences():
 
 
 def test_nothing_can_be_drawn():
-    drawn = graph({}, [], Violation("Nobody", "empty", ()))
+    drawn = figure({}, [], Violation("Nobody", "empty", ()))
     assert texts(drawn.picture) == []
     assert drawn.argument == ()
 
 
-def test_every_relation_reads_aloud():
-    assert set(VERBS) == set(RELATIONS)
+def drawn_of_all_kinds():
+    judged = run(litmus("hole-partitioned"), protocol("delta-serializable"))
+    yield timeline_svg(judged.litmus.schedule, judged.run)
+    yield graph_svg({"T1": "w(x1)"}, arrows(missed((1, 3)), ring(3)[1]))
+    yield side_by_side_svg(beside("hole-partitioned"))
 
 
-def test_pictures_have_no_colours_of_their_own():
-    """They come from the style sheet, or dark mode would not reach them."""
-    svg = graph_svg({}, arrows(ring(3)[1])) + timeline_svg(litmus("reorder").schedule)
-    assert not re.search(r"\b(fill|stroke|style|href|font-family)=", svg)
-    assert " id=" not in svg
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+def test_a_picture_stands_alone(theme):
+    """A browser's style of a class reaches the page, others know no variables: so plain colours, and
+    nothing but what is in the picture.
+    """
+    style = picture_style(theme)
+    assert "var(" not in style
+    assert "url(" not in style
+    assert "@import" not in style
+    colours = set(re.findall(r"#\w{6}", style))
+    for palette, inside in ((LIGHT, theme != "dark"), (DARK, theme != "light")):
+        assert ({palette["ink"], palette["page"]} <= colours) is inside
+    rules = re.findall(r"([^{}@]+)\{[^{}]*\}", style.replace("@media", ""))
+    for selector in (one for rule in rules for one in rule.split(",")):
+        assert selector.strip().startswith(f".{PICTURE}"), selector
+
+
+def test_every_shape_of_a_picture_has_its_colour():
+    """What is painted black by default would not be seen in the dark."""
+    for svg in drawn_of_all_kinds():
+        root = ET.fromstring(svg)
+        assert root.find(f"{SVG}style").text.strip() == picture_style()
+        assert root.find(f"{SVG}title").text
+        assert root.find(f"{SVG}desc").text
+        for shape in root.iter():
+            tag = shape.tag.removeprefix(SVG)
+            if tag in ("path", "rect", "circle", "polygon"):
+                names = set(shape.get("class").split())
+                assert any(
+                    names >= set(where.split(".")[1:]) and where.split(".")[0] in ("", tag)
+                    for row, _, paint in RULES if paint
+                    for where in row.split(", ") if "." in where
+                ), shape.attrib  # fmt: skip
+        assert not re.search(r"\b(fill|stroke|style|href|font-family)=", svg)
+        assert " id=" not in svg
+
+
+def test_one_theme_has_no_other():
+    assert DARK["ink"] not in timeline_svg(litmus("reorder").schedule, theme="light")
+    assert LIGHT["ink"] not in graph_svg({"a": ""}, [], "dark")

@@ -7,7 +7,7 @@ import pytest
 from isolitmus.checker.portrait import portray
 from isolitmus.checker.runs import run
 from isolitmus.checker.telling.portrait_words import portrait_lines
-from isolitmus.model.combine import together, unfolded, with_axioms
+from isolitmus.model.combine import conjunction, unfolded, with_axioms
 from isolitmus.model.errors import SpecError
 from isolitmus.specs import level, protocol, spec
 from isolitmus.specs.catalogue import protocols, relatives
@@ -59,7 +59,21 @@ def test_the_portrait_of_write_serializable():
     assert {a.exception for a in seen.aborts if not a.raised} >= {"MetadataChangedException"}
     lines = list(portrait_lines(seen))
     assert lines[0].startswith("It promises write-serializable, and does not keep it: 3 trans")
-    assert "  What to do: delta-serializable aborts delete (ConcurrentAppendException)." in lines
+    todo = [line for line in lines if "What to do" in line]
+    assert todo[0] == (
+        "  What to do: delta.isolationLevel = Serializable (delta-serializable) aborts delete"
+        " (ConcurrentAppendException)."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", relatives())
+def test_what_to_do_names_only_what_a_table_can_be_set_to(name):
+    todo = [line for line in portrait_lines(portrait(name)) if "What to do" in line]
+    assert todo
+    unset = [other for other in relatives() if not protocol(other).setting]
+    assert "delta-snapshot-isolation" in unset
+    assert not [line for line in todo for other in unset if f"({other})" in line]
 
 
 @pytest.mark.slow
@@ -70,7 +84,7 @@ def test_the_layout_that_avoids_an_abort_does():
 
 def test_specs_made_of_parts_say_what_their_parts_say():
     delta, serial = protocol("delta-serializable"), level("serializable")
-    both = together(delta, serial, "both")
+    both = conjunction(delta, serial, "both")
     assert [a.name for a in both.axioms] == [a.name for a in (*delta.axioms, *serial.axioms)]
     assert both.needs >= serial.needs
     alone = with_axioms(delta, delta.axioms[-1:], "alone")

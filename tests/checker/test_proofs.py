@@ -9,6 +9,7 @@ import pytest
 from isolitmus.checker.proving.arguments import Question
 from isolitmus.checker.proving.proof import prove
 from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.model.budget import Budget
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.specs import spec
 from isolitmus.specs.cat import read
@@ -103,8 +104,9 @@ def test_three_transactions_can_violate_write_serializable():
     assert failed.counterexample[0].startswith("t1: version 1, reads version 0, Blind")
 
 
+@pytest.mark.slow
 def test_a_lemma_that_takes_too_long_is_unknown():
-    proof = prove(PROOFS["theorem-5"], seconds=0)
+    proof = prove(PROOFS["theorem-5"], budget=Budget(seconds=0))
     assert not proof.holds
     assert proof.failed[-1].outcome == "unknown"
 

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from isolitmus.checker.running.execute import execute, observe
+from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.specs.cat import read
 from isolitmus.specs.litmus_file import read_litmus
@@ -55,7 +55,7 @@ def test_a_commit_does_to_the_rows_what_it_writes_and_nothing_else():
 
 def final(a, b):
     test = read_litmus(PAIR.format(a, b), "pair")
-    run = observe(test, execute(test, LENIENT), LENIENT.name)
+    run = observed_run(test, execute(test, LENIENT), LENIENT.name)
     assert {t.outcome for t in run.transactions.values()} == {"committed"}
     return run.tables["t"]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker.checks import check
+from isolitmus.checker.delta_rs.read_sets import READ_SETS
 from isolitmus.checker.reading.graph import admits, judge
-from isolitmus.checker.running.asking import ASKED
 from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
 from isolitmus.checker.runs import run
 from isolitmus.checker.strategies import litmus_tests
@@ -57,17 +57,17 @@ def test_a_row_over_its_life():
     assert {j for i, j in pairs(frame, "so")} == set("abrsq")
     place = frame.nodes.index
     where = "t WHERE x = 11"
-    assert frame.why["rf", place("init"), place(before)] == (
+    assert str(frame.reasons["rf", place("init"), place(before)]) == (
         f"r read {where} at version 0, with row (1, 0, 10) of init"
     )
-    assert frame.why["rf", place("b"), place(after)] == (
-        f"q read {where} at version 2, without row (1, 0, 10), which b had taken out"
+    assert str(frame.reasons["rf", place("b"), place(after)]) == (
+        f"q read {where} at version 2, without row (1, 0, 11), which b had taken out"
     )
-    assert frame.why["rival", place("b"), place(now)] == "b took out row (1, 0, 11)"
-    assert frame.why["rival", place("a"), place(before)] == (
+    assert str(frame.reasons["rival", place("b"), place(now)]) == "b took out row (1, 0, 11)"
+    assert str(frame.reasons["rival", place("a"), place(before)]) == (
         "a changed row (1, 0, 10) to (1, 0, 11)"
     )
-    assert frame.why["in", place(now), place("s")] == f"s read {where}"
+    assert str(frame.reasons["in", place(now), place("s")]) == f"s read {where}"
 
 
 def test_weak_levels_are_judged_on_tables():
@@ -95,7 +95,7 @@ def test_a_cycle_by_way_of_a_read_says_why():
         "insert put in row (100, 0), and in the log insert is version 1, delete version 2, but"
         " delete read t WHERE part = 0 at version 0, without row (100, 0), as init left the table"
     )
-    drawn = done.to_mermaid(violation.cycle).splitlines()
+    drawn = done.graph.around(violation.cycle).to_mermaid().splitlines()
     assert drawn[3] == '    n2["init"]'
     assert any(line.startswith("    n1 ==>") and line.endswith(" n2") for line in drawn)
 
@@ -121,7 +121,7 @@ def test_reads_are_beside_the_transactions(test):
     for kind, relation in plain.relations.items():
         assert [row & among for row in frame.relations[kind].rows[:n]] == list(relation.rows)
     for kind in READ_RELATIONS:
-        assert all(frame.why[kind, i, j] for i, j in frame.relations[kind].pairs())
+        assert all(str(frame.reasons[kind, i, j]) for i, j in frame.relations[kind].pairs())
     rf, into, rival, vis = (frame.relations[name] for name in ("rf", "in", "rival", "vis"))
     for k in range(n + 1, len(frame.nodes)):
         (reader,) = bits(into.rows[k])
@@ -136,6 +136,6 @@ def test_specs_that_do_not_ask_for_reads_do_not_see_them(test):
     execution = execute(test)
     plain, frame = execution_frame(execution), execution_frame(execution, reads=True)
     for name in levels() + protocols():
-        if not needs_reads(spec(name)) and spec(name).needs.isdisjoint(ASKED):
+        if not needs_reads(spec(name)) and spec(name).needs.isdisjoint(READ_SETS):
             assert admits(plain, spec(name)) == admits(frame, spec(name))
             assert str(judge(plain, spec(name))) == str(judge(frame, spec(name)))

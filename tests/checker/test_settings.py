@@ -99,6 +99,7 @@ def test_what_cannot_be_done_to_a_table(sql, init, outcome):
         ("ALTER TABLE t RENAME COLUMN n TO m", ("ALTER TABLE t RENAME COLUMN id TO m",), "error:ExtendedAnalysisException"),
         ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t ADD CONSTRAINT c CHECK (n < 9)",), "error:DeltaAnalysisException"),
         ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t ADD CONSTRAINT c CHECK (id < 9)",), "committed"),
+        ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t UNSET TBLPROPERTIES ('delta.columnMapping.mode')",), "error:DeltaAnalysisException"),
         ("DELETE FROM t WHERE n = 1", ("ALTER TABLE t DROP COLUMN n",), "error:ExtendedAnalysisException"),
     ],
 )  # fmt: skip
@@ -126,7 +127,7 @@ def test_a_feature_that_is_there_is_written_again_only_by_its_number():
     """Delta's protocol says the first features by a number, and does not find them by name."""
     for init, writes in ((), True), ((FEATURE % "domainMetadata",), False):
         (event,) = execute(one(FEATURE % "appendOnly", *init)).events
-        assert (event.effect.footprint.marks.features is not None) == writes
+        assert (event.effect.footprint.actions.features is not None) == writes
 
 
 def test_a_clustered_table_is_not_compacted():
@@ -137,6 +138,7 @@ def test_a_clustered_table_is_not_compacted():
 
 def test_a_table_made_clustered_is_restored_with_its_clustering():
     """RESTORE sets the domain of clustering columns again, and so meets CLUSTER BY."""
-    test = one("RESTORE TABLE t TO VERSION AS OF {init[1]}", table='clustered_by = ["id"]')
+    restore = "RESTORE TABLE t TO VERSION AS OF {init[1]}"
+    test = one(restore, "DELETE FROM t", table='clustered_by = ["id"]')
     (event,) = execute(test).events
-    assert event.effect.footprint.marks.domains == {"delta.clustering"}
+    assert event.effect.footprint.actions.domains == {"delta.clustering"}

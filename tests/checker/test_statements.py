@@ -1,13 +1,15 @@
-"""The footprint of every statement that changes data, as delta.md 4.1 has it (Delta 4.4.0)."""
+"""The footprint of every statement that changes data, as docs/statements.md has it (Delta 4.4.0)."""
 
 import pytest
 
-from isolitmus.checker.running.effects import effect
+from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta.outline import Unfit, outline
 from isolitmus.checker.running.execute import initial
-from isolitmus.checker.searching.outline import Unfit, outline
 from isolitmus.model.errors import SqlError
 from isolitmus.model.expression import Compare
 from isolitmus.model.schema import Column, Schema
+from isolitmus.model.statement import Options
 from isolitmus.specs.sql import read_statement
 
 COLUMNS = (Column("id", "INT"), Column("part", "INT"), Column("x", "INT"))
@@ -28,7 +30,7 @@ def schemas(properties=None, rows_per_file=None):
 
 def done(sql, properties=None, fill=FILL):
     tables = schemas(properties)
-    database = initial(tables, [read_statement(text, tables) for text in fill])
+    database = initial(DELTA, tables, [read_statement(text, tables) for text in fill])
     return effect(read_statement(sql, tables), database, "a", tables)
 
 
@@ -140,11 +142,11 @@ def test_the_partitions_written_to_are_replaced_and_no_file_is_recorded():
     from dataclasses import replace
 
     tables = schemas()
-    database = initial(tables, [read_statement(text, tables) for text in FILL])
+    database = initial(DELTA, tables, [read_statement(text, tables) for text in FILL])
     statement = read_statement("INSERT OVERWRITE t SELECT id, 1, x FROM s", tables)
-    dynamic = effect(replace(statement, dynamic=True), database, "a", tables)
+    dynamic = effect(replace(statement, options=Options(dynamic=True)), database, "a", tables)
     assert shown(dynamic.footprint) == (["part = 1"], set(), [1], {A1, B1})
-    quiet = effect(replace(statement, data_change=False), database, "a", tables)
+    quiet = effect(replace(statement, options=Options(data_change=False)), database, "a", tables)
     assert not quiet.footprint.data_change
     assert quiet.footprint.changes_data
 
@@ -308,3 +310,27 @@ def test_the_condition_of_a_partition_is_an_equality():
     tables = schemas()
     where = read_statement("INSERT OVERWRITE t PARTITION (part = 1) SELECT 1, 1", tables).where
     assert isinstance(where, Compare)
+
+
+MERGE = "MERGE INTO t USING (SELECT 99 AS id) AS s ON t.id = s.id"
+OVERFLOW = "(SELECT max(x) * 2147483647 FROM t WHERE part = 1)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        (f"UPDATE t SET x = {OVERFLOW} WHERE id = 99", None),
+        (f"{MERGE} WHEN MATCHED THEN UPDATE SET x = {OVERFLOW}", None),
+        (f"INSERT INTO t SELECT 3, 2, {OVERFLOW} FROM t WHERE id = 99", "SparkArithmeticException"),
+        (
+            f"INSERT INTO t SELECT 3, 2, {OVERFLOW} FROM t WHERE part = 7",
+            "SparkArithmeticException",
+        ),
+    ],
+)
+def test_a_subquery_that_no_row_wants_is_run_in_a_select_and_not_in_set(sql, error):
+    """Seen on Delta 4.4.0: who runs it fails."""
+    seen = done(sql)
+    assert (None if seen.error is None else seen.error.exception) == error
+    if error is None:
+        assert [read.words for read in seen.reads if "part = 1" in read.words] == []

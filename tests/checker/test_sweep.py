@@ -12,18 +12,20 @@ from isolitmus.checker.counting.kernel import LOG_ORDER, SOME_ORDER
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import Tallies, shards
+from isolitmus.checker.delta.commits import after
+from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta.frames import BASIC, SETS, delta_frame
+from isolitmus.checker.delta.table_bits import candidate_batches, uncountable
+from isolitmus.checker.delta.table_symbolic import circuit
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.gates import Gates
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
-from isolitmus.checker.running.effects import effect
-from isolitmus.checker.running.execute import after, committed, initial
-from isolitmus.checker.running.frames import BASIC, SETS, frame
+from isolitmus.checker.running.execute import after_attempt, initial
 from isolitmus.checker.running.serial import ModelExecutor, gives
-from isolitmus.checker.searching.table_bits import batches, uncountable
-from isolitmus.checker.searching.table_symbolic import circuit
 from isolitmus.checker.searching.universe import candidate, candidates
-from isolitmus.checker.sweep import sweep
+from isolitmus.checker.sweeps import sweep
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.litmus import Litmus
@@ -75,7 +77,7 @@ def one_by_one(inside, n, asked, judged):
 
 def by_bits(inside, n, asked, judged):
     found = {p.name: [0, dict.fromkeys([level.name for level in judged], 0)] for p in asked}
-    for batch in batches(inside, n):
+    for batch in candidate_batches(inside, n):
         active = batch.active()
         every = dict(
             zip([s.name for s in (*asked, *judged)], batch.admits(*asked, *judged), strict=True)
@@ -151,19 +153,19 @@ def kept(inside, n, protocol, judged):
     options = [[(k, v) for k in range(len(inside.statements)) for v in range(j)] for j in range(1, n + 1)]  # fmt: skip
     for init in inside.inits:
         for choices in itertools.product(*options):
-            states, events = [initial(inside.tables, init)], []
+            states, events = [initial(DELTA, inside.tables, init)], []
             transactions = {}
             for position, (k, version) in enumerate(choices, 1):
                 name, statement = f"T{position}", inside.statements[k][position - 1]
                 transactions[name] = statement
                 done = effect(statement, states[version], name, inside.tables)
-                event = committed(Event(name, done, version), events, position, protocol)
+                event = after_attempt(DELTA, Event(name, done, version), events, position, protocol)
                 events.append(event)
                 states.append(after(states[-1], event))
             if any(event.aborted for event in events):
                 continue
             tally[0] += 1
-            whole = frame(events, reasons=False)
+            whole = delta_frame(events, reasons=False)
             for level, admits in zip(tally[1], judges, strict=True):
                 tally[1][level] += not admits(whole)
             executor = ModelExecutor(Litmus("", "", "", inside.tables, init, transactions, Schedule(())))  # fmt: skip
@@ -285,8 +287,8 @@ def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(name, n, expecte
 
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_what_is_not_executed_would_be_explained(small, n):
-    """Theorems 1 and 3, candidate by candidate: without a cycle some order explains every version,
-    along the log the log's order gives the table.
+    """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order explains every
+    version, along the log the log's order gives the table.
     """
     acyclic, along = map(admission, (SOME_ORDER, LOG_ORDER))
     executed = 0
@@ -327,7 +329,7 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
         return counts(done), smallest, done.failed, done.failure
 
     whole = all_of(sweep(small, 2))
-    monkeypatch.setattr(import_module("isolitmus.checker.sweep"), "FEW", 10)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "FEW", 10)
     assert all_of(sweep(small, 2, cores=2)) == whole
     monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST_STATES", 5)
     assert all_of(sweep(small, 2)) == whole
@@ -359,7 +361,7 @@ statements = ["UPDATE t SET id = 2147483647 WHERE part = 0", "UPDATE t SET id = 
 
 
 def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small, monkeypatch):
-    monkeypatch.setattr(import_module("isolitmus.checker.sweep"), "SAMPLE", 0.2)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "SAMPLE", 0.2)
     with pytest.raises(IsolitmusError) as error:
         sweep(small, 5, limit=100_000, cores=2)
     assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores they take about " in str(error.value)  # fmt: skip

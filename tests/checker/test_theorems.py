@@ -1,15 +1,18 @@
-"""The theorems on conflict, view and state forms, and the lattice of the levels: exhaustively for up to
-three writers in the scope "lattice", among the histories in which the first committer wins.
+"""The theorems on conflict, view and state forms, and how these compare (docs/semantics.md, 3.4 and 3.5):
+exhaustively for up to three writers in the scope "lattice", among the histories in which the first
+committer wins.
 """
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
-from isolitmus.checker.running.forms import FORMS, Executed, Memory, Orders, part
+from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMemory, part
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, protocol, scope
@@ -31,7 +34,7 @@ class Judged:
     """A history of so many writers, its orders, and the names of what allows it."""
 
     found: object
-    orders: Orders
+    orders: Reorderings
     allows: frozenset
 
     @property
@@ -41,7 +44,7 @@ class Judged:
 
 @pytest.fixture(scope="module")
 def histories():
-    lattice, memory = scope("lattice"), Memory()
+    lattice, memory = scope("lattice"), StepMemory()
     conflict = {name: admission(level(name)) for name in LEVELS}
     conflict[PROTOCOL] = admission(protocol(PROTOCOL))
     judged = []
@@ -52,7 +55,7 @@ def histories():
             names = tuple(event.name for event in found.events)
             effects = tuple(event.effect for event in found.events)
             run = Executed(lattice.tables, names, found.statements, effects, found.states)
-            orders = Orders(run, memory)
+            orders = Reorderings(run, memory)
             allows = {name for name, admits in conflict.items() if admits(found.frame)}
             allows |= {name for name, holds in FORMS.items() if holds(orders)}
             judged.append(Judged(found, orders, frozenset(allows)))
@@ -89,6 +92,15 @@ NOT_INCLUDED = [
     (SER_STATE, WS, 2),
     (SER_VIEW, WS, 3),
 ]
+
+
+def test_the_page_has_the_same_lattice_and_figures():
+    page = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| `([\w-]+)` \| (\d) \|$", page, re.MULTILINE)
+    pairs = [(a, b, int(n)) for a, b, n in rows]
+    assert sorted(pairs) == sorted([*LATTICE, *NOT_INCLUDED])
+    assert f"{HOLES} holes of {max(EXAMINED)} writers" in page
+    assert f"{VIOLATIONS} violations" in page
 
 
 @pytest.mark.slow

@@ -7,22 +7,23 @@ import pytest
 
 from isolitmus.checker.checks import check
 from isolitmus.checker.running.execute import execute
+from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import run
-from isolitmus.checker.telling.refusals import refusals
-from isolitmus.checker.telling.words import because, explain, refusal, serial_words
+from isolitmus.checker.telling.words import because, explain, refusal_words, serial_words
 from isolitmus.model.frame import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import cat, level, litmus, protocol
-from isolitmus.specs.catalogue import levels, litmus_tests, protocols
+from isolitmus.specs.catalogue import levels, litmus_names, protocols
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "words"
 
 
 def verdicts(test):
-    """The verdict of every level that the test's history has all names for."""
+    """The verdict of every level that the test's history has all names for, and what is said beside."""
     checked = check(test, [level(name) for name in levels()])
-    return {n: v for n, v in checked.levels.items() if not isinstance(v, Needs)}
+    told = {n: v for n, v in checked.levels.items() if not isinstance(v, Needs)}
+    return told, checked.explained
 
 
 def runs(test):
@@ -37,8 +38,9 @@ def words_of(test):
     """Verdicts on the schedule as it stands, then what happens to it under each protocol."""
     yield test.title
     yield ""
-    for name, verdict in verdicts(test).items():
-        yield from explain(verdict, level(name))
+    told, beside = verdicts(test)
+    for name, verdict in told.items():
+        yield from explain(verdict, level(name), beside.get(name))
     for spec, judged, refused in runs(test):
         yield ""
         yield spec.title
@@ -46,7 +48,7 @@ def words_of(test):
             version = "" if transaction.version is None else f", version {transaction.version}"
             yield f"  {name}: {transaction.outcome}{version}"
             if name in refused:
-                yield from (f"    {line}" for line in refusal(refused[name]))
+                yield from (f"    {line}" for line in refusal_words(refused[name]))
         yield f"  {serial_words(judged.serial.orders, judged.serial.unexplained)}"
 
 
@@ -58,7 +60,7 @@ RAW = (
     "metadata-property",
 )
 """Of the raw transactions one for each kind of reason: the others say the same."""
-SHOWN = [name for name in litmus_tests() if name in RAW or not getattr(litmus(name), "raw", False)]
+SHOWN = [name for name in litmus_names() if name in RAW or not getattr(litmus(name), "raw", False)]
 
 
 @pytest.mark.slow
@@ -76,17 +78,17 @@ def test_every_golden_is_of_a_litmus_test():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", litmus_tests())
+@pytest.mark.parametrize("name", litmus_names())
 def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(name):
     test = litmus(name)
     chains = [
         (violation, because(violation))
-        for verdict in verdicts(test).values()
+        for verdict in verdicts(test)[0].values()
         if isinstance(verdict, Forbidden)
         for violation in verdict.violations
     ]
     for _, _, refused in runs(test):
-        chains += [(violation, refusal(violation)) for violation in refused.values()]
+        chains += [(violation, refusal_words(violation)) for violation in refused.values()]
     for violation, (*sentences, conclusion) in chains:
         edges = violation.cycle
         assert len(sentences) == len(edges)
@@ -103,7 +105,7 @@ def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(
 @pytest.mark.slow
 def test_every_abort_on_a_conflict_is_explained():
     explained = 0
-    for name in litmus_tests():
+    for name in litmus_names():
         for _, judged, refused in runs(litmus(name)):
             aborted = {
                 n: t.outcome

@@ -67,8 +67,9 @@ def test_page(call, reordered, tmp_path):
     page = tmp_path / "audit.html"
     call("audit", reordered, "--html", page)
     text = page.read_text("utf-8")
-    assert "<td>2, 3</td><td>version 3 (DELETE) read version 1" in text
-    assert "1 findings are certain, 0 possible" in text
+    assert '<th scope="row">2, 3</th><td>version 3 (DELETE) read version 1' in text
+    assert "with <code>isolitmus audit " in text
+    assert "1 certain finding, 0 possible ones" in text
     assert "<script" not in text
     assert "http" not in text
 
@@ -78,10 +79,10 @@ def test_page(call, reordered, tmp_path):
     [
         (["nowhere"], "there is no such folder"),
         (["."], "this is no Delta table"),
-        (["t", "--html", "."], "--html .: that is a folder"),
+        (["t", "--html", "."], "cannot write .: it is a folder; the name of a file is wanted"),
         (["t", "--out", "x"], "--out needs --spark"),
         (["t", "--master", "local[1]"], "--master needs --spark"),
-        (["t", "--html", "no/where.html"], "cannot write no/where.html: No such file"),
+        (["t", "--html", "no/where.html"], "cannot write no/where.html: there is no folder no"),
     ],
 )
 def test_bad_input(call, reordered, monkeypatch, words, sentence):

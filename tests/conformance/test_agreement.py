@@ -3,15 +3,24 @@
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.conformance.agreement import TESTS, explore, unlike
-from isolitmus.conformance.tables import PROTOCOLS
+from isolitmus.conformance.agreement import explore, unlike
+from isolitmus.conformance.delta import DELTA, carries
 from isolitmus.specs import litmus, protocol
+from isolitmus.specs.formats import format_named
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("kind", "seed", "count"), [("tables", 1, 24), ("raw", 2, 60)])
 def test_random_runs_agree(session, kind, seed, count):
-    explored = explore(TESTS[kind](), count, seed, session, protocols=tuple(PROTOCOLS))
+    (tests,) = (each.strategy() for each in format_named("delta").random if each.name == kind)
+    explored = explore(
+        tests,
+        count,
+        seed,
+        carries(session),
+        protocols=[*map(protocol, DELTA.protocols)],
+        at_once=DELTA.at_once,
+    )
     assert explored.mismatch is None, str(explored.mismatch)
     assert explored.runs > 0.9 * count
 

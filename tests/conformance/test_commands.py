@@ -21,6 +21,7 @@ RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-writ
 
 
 def test_no_java_is_status_4(call, monkeypatch, tmp_path):
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     status, out, err = call(*RUN)
@@ -60,7 +61,7 @@ def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monke
         yield session
 
     session.kept.clear()  # so that the init statement is carried out
-    monkeypatch.setattr(module, "open_session", opened)
+    monkeypatch.setattr(engine, "open_session", opened)
     replay = engine.replay
     monkeypatch.setattr(engine, "replay", partial(replay, seconds=0))
     status, _, err = call(*RUN)
@@ -126,3 +127,21 @@ def test_a_ctrl_c_while_a_statement_is_parked_ends_everything(tmp_path):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert list(tmp_path.glob("isolitmus-*")) == []
+
+
+@pytest.mark.spark
+def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_is_not(call):
+    """Of the litmus tests that claims cite, and of the observations, other tests make every one."""
+    status, out, _ = call("claims", "verify", "D46", "D10", "--engine", "delta")
+    assert status == 3
+    assert "D46: confirmed (delta); not run here: model\n" in out
+    assert "D10: undecided\n" in out
+
+
+def test_without_java_nothing_is_confirmed(call, monkeypatch, tmp_path):
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    status, out, _ = call("claims", "verify", "D46", "--engine", "delta")
+    assert (status, "D46: undecided\n" in out, "confirmed" in out) == (3, True, False)
+    assert "delta: PySpark with Delta needs Java 17 or 21" in out

@@ -3,9 +3,9 @@
 import duckdb
 import pytest
 
-from isolitmus.conformance.log import latest, read_commits
-from isolitmus.conformance.tables import made
+from isolitmus.conformance.tables import tables_made
 from isolitmus.specs import litmus
+from isolitmus.specs.delta_log import commits_since, latest
 
 pytestmark = pytest.mark.spark
 
@@ -67,21 +67,19 @@ MARKED = [
 def test_files(session, make, partitioned, vectors, statements):
     properties = {"delta.enableDeletionVectors": vectors}
     litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
-    with made(litmus, "Serializable", session) as tables:
+    with tables_made(litmus, "Serializable", session) as tables:
         seen = []
         for sql, _, _ in statements:
             before = latest(tables.paths["t"])
             tables.client("t").sql(sql).collect()
-            (commit,) = read_commits(tables.paths["t"], since=before)
+            (commit,) = commits_since(tables.paths["t"], before)
             added = [rows(tables.paths["t"], file) for file in commit.adds]
             seen.append((sql, len(commit.removes), sorted(added)))
     assert seen == statements
 
 
 def rows(table, file):
-    if file.get("deletionVector"):
-        return f"{file['deletionVector']['cardinality']} gone"
-    return ids(table / file["path"])
+    return f"{file.marked} gone" if file.vector else ids(table / file.path)
 
 
 def ids(path):
@@ -92,25 +90,25 @@ def ids(path):
 def test_forty_files_become_one(session, make):
     many = ", ".join(f"({number}, 0)" for number in range(40))
     litmus = make("r", rows_per_file=1, r="SELECT 1")
-    with made(litmus, "Serializable", session) as tables:
+    with tables_made(litmus, "Serializable", session) as tables:
         tables.client("t").sql(f"INSERT INTO t VALUES {many}").collect()
         tables.client(None).sql("UPDATE t SET id = id + 1").collect()
-        spread, joined = read_commits(tables.paths["t"], since=0)
+        spread, joined = commits_since(tables.paths["t"], 0)
     assert len(spread.adds) == len(joined.removes) == 40
     assert len(joined.adds) == 1
 
 
 def test_a_converted_table_has_the_level_that_its_parquet_table_said(session):
     """Delta looks at the properties of the Parquet table no further; the model takes this for granted."""
-    with made(litmus("convert-twice"), "WriteSerializable", session) as tables:
+    with tables_made(litmus("convert-twice"), "WriteSerializable", session) as tables:
         spark = tables.client("p")
         for sql in ("CONVERT TO DELTA p", "DELETE FROM p WHERE id = 1"):
             spark.sql(sql).collect()
-        converted, deleted = read_commits(tables.paths["p"])
-    assert sorted(add["path"].partition("/")[0] for add in converted.adds) == [
+        converted, deleted = commits_since(tables.paths["p"])
+    assert sorted(add.path.partition("/")[0] for add in converted.adds) == [
         "part=2020-01-01",
         "part=2020-01-01",
         "part=2020-01-02",
     ]
-    assert (converted.isolation_level, converted.blind) == ("Serializable", False)
-    assert (deleted.isolation_level, len(deleted.removes)) == ("WriteSerializable", 1)
+    assert (converted.level, converted.blind) == ("Serializable", False)
+    assert (deleted.level, len(deleted.removes)) == ("WriteSerializable", 1)

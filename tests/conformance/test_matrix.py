@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
+from isolitmus.conformance.delta import DELTA, carries
 from isolitmus.conformance.matrix import observe
 from isolitmus.model.matrix import Place
 from isolitmus.specs import protocol
@@ -53,7 +54,7 @@ def test_cases_are_as_predicted(session):
         (Place(case["a"], case["winner"], case["place"] + case["vectors"]), protocol(case["level"]))
         for case in sample()
     ]
-    cells = list(observe(PAIRS, asked, session))
+    cells = list(observe(PAIRS, asked, DELTA, carries(session)))
     assert [
         (cell.place, cell.protocol, cell.differences) for cell in cells if cell.differences
     ] == []

@@ -6,11 +6,11 @@ import time
 import pytest
 
 from isolitmus.conformance.failure import understand
-from isolitmus.conformance.log import latest, read_commits
 from isolitmus.conformance.parking import Parking
-from isolitmus.conformance.tables import made
+from isolitmus.conformance.tables import tables_made
 from isolitmus.conformance.threads import Interruption, interruptible
 from isolitmus.model.errors import TimeLimit
+from isolitmus.specs.delta_log import commits_since, latest
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 def table(session, make):
     """Two files in one partition, at Serializable."""
     litmus = make("r", r="SELECT 1")
-    with made(litmus, "Serializable", session) as tables:
+    with tables_made(litmus, "Serializable", session) as tables:
         client = tables.client("t")
         client.sql("INSERT INTO t SELECT 1, 0 UNION ALL SELECT 2, 0").collect()
         yield tables
@@ -39,22 +39,22 @@ def threads():
 
 
 def held_in_the_jvm(session):
-    """JVM threads that wait at one of Delta's barriers."""
+    """JVM threads that wait at a gate."""
     stacks = session.jvm.java.lang.Thread.getAllStackTraces().values()
-    return sum("AtomicBarrier" in str(frame) for stack in stacks for frame in stack)
+    return sum("isolitmus.Watch$Gate.pass" in str(frame) for stack in stacks for frame in stack)
 
 
 def test_parked_before_the_commit(session, table):
     path = table.paths["t"]
     with parking(session) as lot:
         delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
-        assert delete.reached("commit")
+        assert delete.held
         assert not delete.ended
         assert latest(path) == 1
         assert len(list(path.glob("part=0/*.parquet"))) == 2
         lot.finish(delete)
         assert delete.result()
-    (commit,) = read_commits(path, since=1)
+    (commit,) = commits_since(path, 1)
     assert (commit.operation, commit.read_version) == ("DELETE", 1)
 
 
@@ -63,33 +63,33 @@ def test_parked_at_one_phase_after_another(session, table):
     path = table.paths["t"]
     with parking(session) as lot:
         copy = lot.start("copy", run(table, "INSERT INTO t SELECT count(*), 1 FROM t"), "init")
-        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+        assert (copy.held, copy.attempts[0].phase, copy.attempts[0].read_version) == (
             True,
-            False,
-            False,
-        ]
+            "init",
+            None,
+        )
         run(table, "INSERT INTO t VALUES (3, 0)")()
         assert list(path.glob("part=1/*.parquet")) == []
         lot.move(copy, "prepare")
-        assert [copy.reached(phase) for phase in ("init", "prepare", "commit")] == [
+        assert (copy.held, copy.attempts[0].phase, copy.attempts[0].read_version) == (
             True,
-            True,
-            False,
-        ]
+            "prepare",
+            2,
+        )
         assert len(list(path.glob("part=1/*.parquet"))) == 1
         lot.move(copy, "commit")
-        assert copy.reached("commit")
+        assert copy.held
         assert not copy.ended
         lot.finish(copy)
         assert copy.error is None
-    assert read_commits(path)[-1].read_version == 2
+    assert commits_since(path)[-1].read_version == 2
 
 
 def test_what_has_nothing_to_commit_ends_at_once(session, table):
     with parking(session) as lot:
         delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 9"), "commit")
         assert delete.ended
-        assert not delete.reached("commit")
+        assert not delete.held
         lot.finish(delete)
     assert latest(table.paths["t"]) == 1
 
@@ -103,16 +103,36 @@ def test_what_fails_early_ends_at_once(session, table):
     assert failure.error_class == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
+def test_a_query_belongs_to_the_statement_that_started_it(session, table, tmp_path):
+    """Spark hands the property of a thread on to the one of the query."""
+    spark, path = table.client("t"), table.paths["t"]
+
+    def batch(frame, _):
+        frame.sparkSession.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+
+    def stream():
+        stream = spark.readStream.format("delta").load(str(path)).writeStream
+        once = stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+        once.foreachBatch(batch).start().awaitTermination()
+
+    with parking(session) as lot:
+        query = lot.start("query", stream, "commit")
+        assert (query.held, latest(path)) == (True, 1)
+        lot.finish(query)
+    assert commits_since(path)[-1].operation == "DELETE"
+    assert [attempt.version for attempt in query.attempts] == [2]
+
+
 def test_optimize_tries_again_on_the_same_thread(session, table):
     """A metadata change aborts the first transaction; the second, unobserved, commits."""
     path = table.paths["t"]
     with parking(session) as lot:
         optimize = lot.start("optimize", run(table, "OPTIMIZE t"), "commit")
-        assert optimize.reached("commit")
+        assert optimize.held
         run(table, "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')")()
         lot.finish(optimize)
         assert optimize.result()
-    change, compaction = read_commits(path, since=1)
+    change, compaction = commits_since(path, 1)
     assert (change.operation, compaction.operation) == ("SET TBLPROPERTIES", "OPTIMIZE")
     assert compaction.read_version == change.version
 
@@ -131,7 +151,7 @@ def test_time_limit_releases_everything(session, table):
     assert threads() == []
     assert held_in_the_jvm(session) == 0
     assert session.spark.sparkContext.statusTracker().getActiveJobsIds() == []
-    assert read_commits(table.paths["t"])[-1].operation == "DELETE"
+    assert commits_since(table.paths["t"])[-1].operation == "DELETE"
 
 
 @pytest.mark.parametrize("phase", ["init", "prepare", "commit"])

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.conformance.likeness import Unlike, likeness
-from isolitmus.conformance.log import read_commits
-from isolitmus.conformance.predicting import Account, predict, settings, story
+from isolitmus.conformance.logged_table import NotModelled, logged_table
+from isolitmus.conformance.predicting import RaceRecord, as_litmus, predict, settings
+from isolitmus.model.delta_log import LogProtocol
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TransactionRun
+from isolitmus.specs.delta_log import commits_since
 
 BASIC = ("appendOnly", "invariants")
 SERIALIZABLE = "Serializable"
@@ -20,7 +21,7 @@ def commits(delta):
     """commits(commit, …): those of a made-up table, at Serializable if nothing else is said."""
 
     def commits(*later, level=SERIALIZABLE, features=BASIC, **how):
-        return read_commits(delta.table(*later, level=level, features=features, **how))
+        return commits_since(delta.table(*later, level=level, features=features, **how))
 
     return commits
 
@@ -42,16 +43,16 @@ def conflict(exception, read, error_class=None):
 
 
 def raced(*acts):
-    """An account of (name, SQL, steps, how it ended): steps are positions, of the last one the end."""
-    account, steps = Account(), {}
+    """The record of a race of (name, SQL, steps, how it ended): steps are positions, of the last one the end."""
+    record, steps = RaceRecord(), {}
     for name, sql, began, places, seen in acts:
-        told = account.tell(sql, began, name)
+        told = record.add(sql, began, name)
         told.seen = seen
         words = ["both"] if len(places) == 1 else ["park-commit", "commit"]
         steps |= {place: (told, word) for place, word in zip(places, words, strict=True)}
     for place in sorted(steps):
-        account.step(*steps[place])
-    return account, {told.name: told for told, _ in steps.values()}
+        record.step(*steps[place])
+    return record, {told.name: told for told, _ in steps.values()}
 
 
 ROWS = {1: ((1, 0), (2, 1)), 2: ((1, 0), (2, 1), (100, 0)), 3: ((2, 1), (100, 0))}
@@ -81,13 +82,13 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
         (1,),
         committed(2, 1, blind=True, level=level),
     )
-    account, told = raced(delete, insert)
+    record, told = raced(delete, insert)
     last = max(seen.commits, default=2)
-    window = account.window(told["delete"], last)
+    window = record.window(told["delete"], last)
     assert (window.base, window.schedule) == (1, "delete.park-commit insert delete.commit")
-    like = likeness(log[:2], "t")
-    test = story(window, like, {"a": ((1, 0),), "b": ((2, 1),)}, {})
-    found = predict(test, window, like, log, ROWS)
+    logged = logged_table(log[:2], "t")
+    test = as_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
+    found = predict(test, window, logged, log, ROWS)
     assert found.agrees, found.differences
     assert (found.outcome, found.run.base) == (seen.outcome, 1)
     if seen.commits:
@@ -103,7 +104,7 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
             "so delete cannot commit: ConcurrentAppendException",
         )
     # what was seen is compared field by field, and row by row
-    wrong = predict(test, window, like, log, {**ROWS, 2: ()})
+    wrong = predict(test, window, logged, log, {**ROWS, 2: ()})
     assert wrong.differences == (
         "table t at version 1: predicted (1, 0) (2, 1) (100, 0), observed no rows",
     )
@@ -112,12 +113,35 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
     )
 
 
+def test_who_should_have_written_and_did_not_is_a_difference(delta, commits):
+    before = [delta.info("WRITE", 0, True, SERIALIZABLE), delta.add("a", 0, (1,))]
+    before += [delta.add("b", 1, (2,))]
+    remove = [delta.info("DELETE", 1, False, SERIALIZABLE), delta.remove("a", 0, (1,))]
+    log = commits(before, remove)
+    seen = committed(2, 1, operation="DELETE")
+    delete = ("delete", "DELETE FROM t WHERE part = 0", 1, (0, 2), seen)
+    lost = (
+        "lost",
+        "DELETE FROM t WHERE part = 1",
+        1,
+        (1,),
+        TransactionRun("no-op", read_version=1),
+    )
+    record, told = raced(delete, lost)
+    told["lost"].active = True
+    window, logged = record.window(told["delete"], 2), logged_table(log[:2], "t")
+    test = as_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
+    found = predict(test, window, logged, log, {1: ((1, 0), (2, 1)), 2: ((2, 1),)})
+    assert "lost: outcome predicted committed, observed no-op" in found.differences
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_which_rows_share_a_file_decides(delta, commits, together):
     """Two DELETEs of a row each: of one file, and of two."""
     files = [("a", (1, 2))] if together else [("a", (1,)), ("b", (2,))]
     adds = [delta.add(path, ids=ids, partitionValues={}) for path, ids in files]
-    log = commits([delta.info("WRITE", 0, True), *adds], [], partitioned=False)
+    nothing = [delta.info("DELETE", 1, False)]
+    log = commits([delta.info("WRITE", 0, True), *adds], nothing, partitioned=False)
     first = ("first", "DELETE FROM t WHERE id = 1", 1, (0, 2), committed(2, 1, operation="DELETE"))
     second = (
         "second",
@@ -126,12 +150,12 @@ def test_which_rows_share_a_file_decides(delta, commits, together):
         (1, 3),
         committed(3, 1, operation="DELETE"),
     )
-    account, told = raced(first, second)
-    like = likeness(log[:2], "t")
+    record, told = raced(first, second)
+    logged = logged_table(log[:2], "t")
     rows = {path: tuple((i, 0) for i in ids) for path, ids in files}
-    window = account.window(told["second"], 3)
-    test = story(window, like, rows, {})
-    found = predict(test, window, like, log, {1: ((1, 0), (2, 0)), 2: ((2, 0),), 3: ()})
+    window = record.window(told["second"], 3)
+    test = as_litmus(window, logged, rows, {})
+    found = predict(test, window, logged, log, {1: ((1, 0), (2, 0)), 2: ((2, 0),), 3: ()})
     if not together:
         assert found.agrees, found.differences
         return
@@ -153,22 +177,22 @@ def test_statistics_are_those_of_the_log(delta, commits):
     )
     copy = ("copy", "INSERT INTO t SELECT count(*), 0 FROM t WHERE id < 5", 1, (0, 2), None)
     gone = ("gone", "DELETE FROM t WHERE id = 9", 1, (1,), committed(2, 1))
-    account, told = raced(copy, gone)
-    window, like = account.window(told["copy"], 2), likeness(log, "t")
-    test = story(window, like, {"a": ((9, 0),)}, {})
+    record, told = raced(copy, gone)
+    window, logged = record.window(told["copy"], 2), logged_table(log, "t")
+    test = as_litmus(window, logged, {"a": ((9, 0),)}, {})
     (held,) = test.tables["t"].held
     assert (held.stats[0].least, held.stats[0].greatest, held.dead, len(held.rows)) == (1, 9, 1, 1)
     assert test.tables["t"].properties["delta.feature.deletionVectors"] == "supported"
     told["copy"].seen = conflict("ConcurrentDeleteReadException", 1)
-    found = predict(test, window, like, log, {1: ((9, 0),), 2: ()})
+    found = predict(test, window, logged, log, {1: ((9, 0),), 2: ()})
     assert found.outcome == "ConcurrentDeleteReadException"
 
 
 def test_rows_that_are_not_those_of_the_log_are_refused(delta, commits):
     log = commits([delta.info("WRITE", 0, True), delta.add("a", 0, (1, 2))])
-    account, told = raced(("d", "DELETE FROM t", 1, (0, 1), None))
-    with pytest.raises(Unlike, match="a has 1 rows, and 2 by the log"):
-        story(account.window(told["d"], 1), likeness(log, "t"), {"a": ((1, 0),)}, {})
+    record, told = raced(("d", "DELETE FROM t", 1, (0, 1), None))
+    with pytest.raises(NotModelled, match="a has 1 row, and 2 by the log"):
+        as_litmus(record.window(told["d"], 1), logged_table(log, "t"), {"a": ((1, 0),)}, {})
 
 
 def test_files_that_others_saw_must_be_those_of_the_model(delta, commits):
@@ -187,12 +211,12 @@ def test_files_that_others_saw_must_be_those_of_the_model(delta, commits):
     )
     insert = ("insert", "INSERT INTO t VALUES (2, 1), (3, 1)", 1, (1,), committed(2, 1, blind=True))
     delete = ("delete", "DELETE FROM t WHERE id = 2", 2, (2,), committed(3, 2, operation="DELETE"))
-    account, told = raced(early, insert, delete)
-    window, like = account.window(told["early"], 4), likeness(log[:2], "t")
-    test = story(window, like, {"a": ((1, 0),)}, {})
+    record, told = raced(early, insert, delete)
+    window, logged = record.window(told["early"], 4), logged_table(log[:2], "t")
+    test = as_litmus(window, logged, {"a": ((1, 0),)}, {})
     said = "insert wrote 2 files that delete saw, and the model writes 1 file otherwise filled"
-    with pytest.raises(Unlike, match=said):
-        predict(test, window, like, log, {})
+    with pytest.raises(NotModelled, match=said):
+        predict(test, window, logged, log, {})
 
 
 def test_a_window_reaches_back_to_who_began_before():
@@ -200,10 +224,10 @@ def test_a_window_reaches_back_to_who_began_before():
     old = ("old", "DELETE FROM t", 1, (1,), committed(3, 2))
     middle = ("middle", "DELETE FROM t", 4, (2,), committed(5, 4))
     late = ("late", "DELETE FROM t", 5, (4, 5), None)
-    account, told = raced(first, old, middle, late)
-    window = account.window(told["late"], 6)
+    record, told = raced(first, old, middle, late)
+    window = record.window(told["late"], 6)
     assert (window.base, window.last) == (3, 6)
-    assert [t.name for t in window.told] == ["first", "middle", "late"]
+    assert [t.name for t in window.statements] == ["first", "middle", "late"]
     assert window.schedule == "first.park-commit middle first.commit late.park-commit late.commit"
 
 
@@ -216,7 +240,9 @@ UNLIKE = {
     "its column id is of type struct": [field(kind={"type": "struct", "fields": []})],
     "its column id is NOT NULL": [field(nullable=False)],
     "its column id has delta.identity.start": [field(**{"delta.identity.start": 1})],
-    "its property delta.appendOnly is not modelled": {"delta.appendOnly": "true"},
+    "delta.autoOptimize.autoCompact is 'true'; known: 'false'": {
+        "delta.autoOptimize.autoCompact": "true"
+    },
     "its delta.isolationLevel is 'Chaos'": {"delta.isolationLevel": "Chaos"},
     "it is clustered": ("clustering",),
 }
@@ -227,38 +253,36 @@ def test_what_the_model_does_not_have_is_refused(commits, said):
     (made,) = commits(level=None)
     match UNLIKE[said]:
         case list(fields):
-            changed = {
-                "metadata": {**made.metadata, "schemaString": json.dumps({"fields": fields})}
-            }
+            changed = {"metadata": replace(made.metadata, schema=json.dumps({"fields": fields}))}
         case dict(configuration):
-            changed = {"metadata": {**made.metadata, "configuration": configuration}}
+            changed = {"metadata": replace(made.metadata, configuration=configuration)}
         case tuple(features):
-            changed = {"protocol": {**made.protocol, "writerFeatures": [*BASIC, *features]}}
-    with pytest.raises(Unlike, match=said):
-        likeness([replace(made, **changed)], "t")
+            changed = {"protocol": replace(made.protocol, writer_features=(*BASIC, *features))}
+    with pytest.raises(NotModelled, match=said):
+        logged_table([replace(made, **changed)], "t")
 
 
 def test_a_log_without_its_beginning_is_refused(delta, commits):
-    with pytest.raises(Unlike, match="does not begin with version 0"):
-        likeness(commits(delta.append(0, "a"))[1:], "t")
+    with pytest.raises(NotModelled, match="does not begin with version 0"):
+        logged_table(commits(delta.append(0, "a"))[1:], "t")
 
 
 def test_properties_that_nothing_depends_on_stay(commits):
     (made,) = commits(level=None, features=())
-    old = {"minReaderVersion": 1, "minWriterVersion": 4}
+    old = LogProtocol(1, 4)
     configuration = {
         "team": "us",
         "delta.checkpointInterval": "5",
         "delta.enableChangeDataFeed": "true",
     }
-    metadata = {**made.metadata, "configuration": configuration}
-    like = likeness([replace(made, metadata=metadata, protocol=old)], "t")
+    metadata = replace(made.metadata, configuration=configuration)
+    logged = logged_table([replace(made, metadata=metadata, protocol=old)], "t")
     supported = {
         f"delta.feature.{name}": "supported"
         for name in ("changeDataFeed", "checkConstraints", "generatedColumns")
     }
-    assert like.properties == {**configuration, **supported}
-    assert like.declared["properties"] == {"delta.enableChangeDataFeed": "true", **supported}
+    assert logged.properties == {**configuration, **supported}
+    assert logged.declared["properties"] == logged.properties
 
 
 @pytest.mark.parametrize(
@@ -270,19 +294,19 @@ def test_properties_that_nothing_depends_on_stay(commits):
     ],
 )
 def test_statements_that_the_model_does_not_have_are_refused(commits, sql, said):
-    account, told = raced(("it", sql, 0, (0, 1), None))
+    record, told = raced(("it", sql, 0, (0, 1), None))
     with pytest.raises(IsolitmusError, match=said):
-        story(account.window(told["it"], 0), likeness(commits(), "t"), {}, {})
+        as_litmus(record.window(told["it"], 0), logged_table(commits(), "t"), {}, {})
 
 
 def test_two_statements_of_one_name_are_refused(commits):
-    account = Account()
+    record = RaceRecord()
     for _ in range(2):
-        told = account.tell("DELETE FROM t", 0, "it")
+        told = record.add("DELETE FROM t", 0, "it")
         told.seen = committed(1, 0)
-        account.step(told, "both")
-    with pytest.raises(Unlike, match="two statements are called it"):
-        story(account.window(told, 1), likeness(commits(), "t"), {}, {})
+        record.step(told, "both")
+    with pytest.raises(NotModelled, match="two statements are called it"):
+        as_litmus(record.window(told, 1), logged_table(commits(), "t"), {}, {})
 
 
 class Spark:
@@ -301,8 +325,8 @@ def test_the_settings_of_a_session():
     assert settings(Spark(confs), "t") == ({skipping: "false"}, 2)
     assert settings(Spark({}, "u"), "t") == ({}, None)
     with pytest.raises(
-        Unlike, match=r"ansi\.enabled is false, and the model knows Spark with true"
+        NotModelled, match=r"ansi\.enabled is false, and the model knows Spark with true"
     ):
         settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
-    with pytest.raises(Unlike, match="t is cached"):
+    with pytest.raises(NotModelled, match="t is cached"):
         settings(Spark({}, "t"), "t")

@@ -5,12 +5,14 @@ Of statements that are given as texts the model says how they end, and that is h
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from isolitmus.conformance import race
-from isolitmus.conformance.tables import made
+from isolitmus.conformance.tables import tables_made
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 
 pytest_plugins = ["isolitmus.conformance.fixtures"]
@@ -135,7 +137,7 @@ def opened(session, make):
 
     def opened(level, *, partitioned=True, properties=()):
         litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
-        rooms.append(made(litmus, level, session))
+        rooms.append(tables_made(litmus, level, session))
         client = rooms[-1].__enter__().client("t")
         client.sql("INSERT INTO t VALUES (1, 0), (2, 0), (3, 1)")
         return client
@@ -261,34 +263,138 @@ def test_every_commit_of_a_statement_is_its_own(spark):
         spark.sql(INSERT)
         ending = vacuum.release()
     assert (ending.commits, [c.version for c in ending.overtook]) == ((2, 4), [3])
-    assert "committed as versions 2 to 4" in str(ending)
+    assert str(ending).startswith(
+        "vacuum read version 1 and committed as version 2, then read version 2 and committed as version 4\n"
+    )
 
 
-def test_what_drops_a_transaction_and_begins_another_cannot_be_held(spark):
-    """A DELETE without rows ends its transaction without a word to the observer, which then sees another."""
+def test_a_transaction_that_is_dropped_is_not_the_one_that_is_held(spark):
+    """A DELETE without rows ends its transaction without a word; two others commit, one after the other."""
 
     def body():
-        spark.sql("DELETE FROM t WHERE part = 7")
-        spark.sql(INSERT)
+        for statement in ("DELETE FROM t WHERE part = 7", INSERT, "INSERT INTO t VALUES (101, 0)"):
+            spark.sql(statement)
 
     with race(spark, "t") as run:
-        both = run.park(body, "both")
-        with pytest.raises(
-            IsolitmusError, match="both cannot be held there: it began a transaction"
-        ):
-            both.release()
-    assert rows(spark) == [(1, 0), (2, 1)]
+        twice = run.park(body, "twice")
+        assert (twice.ended, twice.read_version, rows(spark)) == (False, 1, [(1, 0), (2, 1)])
+        spark.sql("INSERT INTO t VALUES (102, 0)")
+        ending = twice.release()
+        with pytest.raises(IsolitmusError, match="twice was released, and cannot be held any more"):
+            twice.next()
+    assert twice.release() is ending
+    assert str(ending).splitlines()[:2] == [
+        "twice read version 1 and committed as version 3, then read version 3 and committed as version 4",
+        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+    ]
 
 
-def test_the_readme_shows_what_a_race_prints(spark):
-    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    section = page.partition("## Race your own code")[2]
-    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
-    printed = re.search(r"```text\n(.*?)\n```", section, re.DOTALL)[1]
+def test_transactions_on_other_tables_pass(spark):
+    """A log is written first, a staging table is made; then the raced table, by its path."""
+    path = Path(spark.sql("DESCRIBE DETAIL t").collect()[0]["location"].removeprefix("file:"))
+    spark.sql("CREATE TABLE log (said STRING) USING delta")
+
+    def body():
+        spark.sql("INSERT INTO log VALUES ('begun')")
+        spark.sql("CREATE TABLE staging USING delta AS SELECT 0 AS part")
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE part IN (0)")
+        spark.sql("INSERT INTO log VALUES ('done')")
+
+    def elsewhere():
+        spark.sql("INSERT INTO log VALUES ('elsewhere')")
+        raise ValueError
+
+    with race(spark, "t") as run:
+        job, other = run.park(body, "job"), run.park(elsewhere, "other")
+        assert (job.ended, other.ended) == (False, True)
+        assert {row.said for row in spark.table("log").collect()} == {"begun", "elsewhere"}
+        assert spark.table("staging").count() == 1
+        spark.sql(INSERT)
+        ending, nothing = job.release(), other.release()
+    assert str(ending).splitlines()[:2] == [
+        (
+            "job read version 1 and ended with ConcurrentAppendException"
+            " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)"
+        ),
+        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+    ]
+    assert (nothing.outcome, nothing.read_version, nothing.overtook) == (
+        "error:ValueError",
+        None,
+        (),
+    )
+    assert str(nothing).startswith(
+        "other ended with error:ValueError and began no transaction on the table\n"
+    )
+
+
+def in_a_pool(spark):
+    with ThreadPoolExecutor() as pool:
+        pool.submit(spark.sql, "DELETE FROM t WHERE part = 0").result()
+
+
+def in_a_query(spark):
+    def batch(frame, _):
+        frame.sparkSession.sql("DELETE FROM race.t WHERE part = 0")
+
+    query = spark.readStream.table("t").writeStream.foreachBatch(batch).trigger(availableNow=True)
+    query.start().awaitTermination()
+
+
+@pytest.mark.parametrize("body", [in_a_pool, in_a_query])
+def test_what_commits_in_another_thread_is_held_there(spark, tmp_path, body):
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path))
+    with race(spark, "t") as run:
+        job = run.park(lambda: body(spark), "job")
+        assert (job.ended, rows(spark)) == (False, [(1, 0), (2, 1)])
+        spark.sql(INSERT)
+        ending = job.release()
+    assert (ending.read_version, ending.version) == (1, None)
+    assert "DELTA_CONCURRENT_APPEND" in str(ending.error)
+    assert [commit.version for commit in ending.overtook] == [2]
+
+
+def test_what_cannot_be_held_is_refused(spark):
+    """A commit of another engine: a file in the log."""
+    path = Path(spark.sql("DESCRIBE DETAIL t").collect()[0]["location"].removeprefix("file:"))
+    commit = path / "_delta_log" / f"{2:020}.json"
+    with race(spark, "t") as run:
+        said = pytest.raises(
+            IsolitmusError,
+            match=r"other has ended without being held, and meanwhile version 2 \(OTHER: no file\) was committed:"
+            " what another process or engine commits cannot be parked",
+        )
+        with said:
+            run.park(lambda: commit.write_text('{"commitInfo": {"operation": "OTHER"}}\n'), "other")
+
+
+def test_a_job_that_tries_again_says_so(spark):
+    from delta.exceptions import ConcurrentAppendException
+
+    def body():
+        for _ in range(2):
+            with suppress(ConcurrentAppendException):
+                return spark.sql("DELETE FROM t WHERE part = 0")
+
+    with race(spark, "t") as run:
+        job = run.park(body, "job")
+        spark.sql(INSERT)
+        ending = job.release()
+    assert str(ending).splitlines()[:2] == [
+        "job read version 1, tried again on version 2 and committed as version 3",
+        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+    ]
+    assert rows(spark) == [(2, 1)]
+
+
+def test_the_page_shows_what_a_race_prints(spark):
+    page = (Path(__file__).parents[2] / "docs" / "racing.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    printed = re.search(r"```text\n(.*?)\n```", page, re.DOTALL)[1]
     spark.sql("CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)")
     spark.sql("INSERT INTO events VALUES (1, 2), (2, 3)")
     names = {}
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, "racing.md", "exec"), names)
     with pytest.raises(AssertionError) as failed:
         names["test_nobody_is_overtaken"](spark)
     assert str(failed.value).splitlines()[: len(printed.splitlines())] == printed.splitlines()

@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.runs import Judged, compare
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.runs import Judged
 from isolitmus.conformance import replay
-from isolitmus.conformance.log import latest
-from isolitmus.conformance.tables import PROTOCOLS, made
+from isolitmus.conformance.tables import PROTOCOLS, tables_made
 from isolitmus.conformance.versions import Chronicle, rows_by_version
 from isolitmus.model.errors import LitmusError, TimeLimit, UnknownName
 from isolitmus.model.litmus import Litmus
@@ -17,6 +17,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.statement import Insert, Read
 from isolitmus.specs import protocol
+from isolitmus.specs.delta_log import latest
 from isolitmus.specs.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
@@ -195,7 +196,7 @@ def test_layout_of_one_row_a_file(session, make):
 def test_versions_are_those_of_time_travel(session, make):
     """With deletion vectors, where the log's files alone would not do."""
     litmus = make("r", r="SELECT 1", properties={"delta.enableDeletionVectors": "true"})
-    with made(litmus, "WriteSerializable", session) as tables:
+    with tables_made(litmus, "WriteSerializable", session) as tables:
         chronicle = Chronicle(tables.paths)
         client = tables.client("t")
         client.sql("INSERT INTO t VALUES (1, 0), (2, 0), (NULL, 1)").collect()

@@ -28,6 +28,7 @@ def test_importing_is_light():
 
 
 def test_no_java(monkeypatch, tmp_path):
+    pytest.importorskip("pyspark", reason="the extra spark is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert "this machine has no Java" in refusal()
@@ -38,7 +39,7 @@ def test_no_package(monkeypatch):
         raise metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(metadata, "version", version)
-    assert "'pip install pyspark==4.2.0 delta-spark==4.4.0'" in refusal()
+    assert "pip install 'isolitmus[spark]'" in refusal()
 
 
 def test_another_release(monkeypatch):

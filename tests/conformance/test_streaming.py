@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from isolitmus.conformance.tables import made
-from isolitmus.model.client import Write
+from isolitmus.conformance.tables import tables_made
+from isolitmus.model.client import DataFrameWrite
 from isolitmus.specs.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
@@ -39,7 +39,7 @@ QUERIES = [
 
 
 def test_a_batch_is_recorded_as_a_querys(session, tmp_path):
-    with made(TABLES, "Serializable", session) as tables:
+    with tables_made(TABLES, "Serializable", session) as tables:
         spark = tables.client()
         for table in TABLES.tables:
             spark.sql(f"INSERT INTO {table} {ROWS}").collect()
@@ -57,7 +57,7 @@ def test_a_batch_is_recorded_as_a_querys(session, tmp_path):
             query.awaitTermination()
             spark.table(source.format(target="given")).createOrReplaceTempView("batch")
             rows = spark.sql(sql.format(target="given"))
-            write = Write("given", mode, sql, stream=True)
+            write = DataFrameWrite("given", mode, sql, stream=True)
             tables.add_batch(rows, write, (query.id, 0), spark)
             assert recorded(tables.paths["given"]) == recorded(tables.paths["queried"]), sql
             assert contents(spark, "given") == contents(spark, "queried"), sql

@@ -10,6 +10,7 @@ import pytest
 from isolitmus.conformance.threads import interruptible
 
 
+@pytest.mark.slow
 def test_an_interrupted_wait_goes_on_until_the_work_has_cleaned_up():
     """The signal comes in the middle of the wait, when Python would take the thread for gone."""
     steps = []

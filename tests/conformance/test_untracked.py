@@ -8,8 +8,8 @@ import pytest
 
 from isolitmus.checker.running.duck import DuckExecutor
 from isolitmus.conformance import race
-from isolitmus.conformance.log import read_commits
-from isolitmus.conformance.tables import made
+from isolitmus.conformance.tables import tables_made
+from isolitmus.specs.delta_log import commits_since
 from isolitmus.specs.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
@@ -35,7 +35,7 @@ SERIAL = read_litmus(
 @pytest.fixture(params=["Serializable", "WriteSerializable"])
 def table(request, session):
     """A session and the path of table t with one row, at either level."""
-    with made(SERIAL, request.param, session) as tables:
+    with tables_made(SERIAL, request.param, session) as tables:
         spark = tables.client()
         spark.sql(SERIAL.init[0].sql)
         yield spark, tables.paths["t"]
@@ -56,7 +56,7 @@ def test_rows_read_from_the_files_of_the_table_are_a_blind_append(table):
         spark.sql(OTHER.format(t="t"))
         ending = copy.release()
     assert ending.outcome == "committed", str(ending)
-    *_, last = read_commits(path)
+    *_, last = commits_since(path)
     assert last.blind
     assert explained(spark) == ([(1,), (11,), (101,)], [])
 
@@ -77,7 +77,7 @@ def test_what_a_function_appends_for_each_batch_is_a_blind_append(table, tmp_pat
         .start()
     )
     query.awaitTermination()
-    *_, last = read_commits(path)
+    *_, last = commits_since(path)
     assert last.blind
     assert explained(spark) == ([(1,), (11,), (101,)], [])
 

@@ -20,7 +20,7 @@ def pairs(history, kind):
 
 def why(history, kind, first, second):
     frame = history.frame()
-    return frame.why[kind, frame.nodes.index(first), frame.nodes.index(second)]
+    return str(frame.reasons[kind, frame.nodes.index(first), frame.nodes.index(second)])
 
 
 @st.composite
@@ -90,7 +90,7 @@ def test_relations_hold_between_committed_transactions(table):
                 assert i != j
                 assert not aborted >> j & 1
                 assert kind == "wr" or not aborted >> i & 1
-                assert frame.why[kind, i, j]
+                assert str(frame.reasons[kind, i, j])
         assert frame == completion.frame(reasons=True)
         assert frame.relations == completion.frame(reasons=False).relations
 
@@ -108,7 +108,7 @@ def test_the_transactions_stay_as_they_were(table):
         among = (1 << n) - 1
         for kind, relation in plain.relations.items():
             assert [row & among for row in frame.relations[kind].rows[:n]] == list(relation.rows)
-            assert set(plain.why.items()) <= set(frame.why.items())
+            assert set(plain.reasons.items()) <= set(frame.reasons.items())
 
 
 @given(tables())
@@ -118,7 +118,7 @@ def test_every_read_of_the_committed_is_in_one_and_from_one(table):
         reads = range(initial + 1, len(frame.nodes))
         rf, into, po, rival = (frame.relations[name] for name in ("rf", "in", "po", "rival"))
         for kind in READ_RELATIONS:
-            assert all(frame.why[kind, i, j] for i, j in frame.relations[kind].pairs())
+            assert all(str(frame.reasons[kind, i, j]) for i, j in frame.relations[kind].pairs())
         for read in reads:
             readers = list(bits(into.rows[read]))
             sources = list(bits(rf.inverse().rows[read]))
@@ -234,7 +234,7 @@ def test_completions_in_a_fixed_order():
         "nobody observed the order of x2 and x3",
     )
     first = next(history.frames())
-    assert first.why["ww", 1, 0] == (
+    assert str(first.reasons["ww", 1, 0]) == (
         "T1 wrote x1, the next version after x2 of T2, in an order of versions that nobody observed"
     )
 

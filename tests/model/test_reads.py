@@ -40,7 +40,8 @@ def test_relations():
 
 def test_reasons():
     found = {
-        (k, FRACTURED.nodes[i], FRACTURED.nodes[j]): w for (k, i, j), w in FRACTURED.why.items()
+        (k, FRACTURED.nodes[i], FRACTURED.nodes[j]): str(w)
+        for (k, i, j), w in FRACTURED.reasons.items()
     }
     assert found["rf", "T1", "T2 r(x1)"] == "T2 read x1, which T1 wrote"
     assert found["rf", "T0", "T2 r(y0)"] == "T2 read y0, which T0 wrote"
@@ -57,8 +58,8 @@ def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():
     assert pairs(frame, "rival") == [("T3", "T1 r(P: x0)")]
     assert pairs(frame, "po") == [("T1 r(P: x0)", "T1 r(z0)"), ("T1 r(P: y0)", "T1 r(z0)")]
     why = "T3 wrote x3, which changes what matches P"
-    assert frame.why["rival", 2, 4] == why
-    assert frame.why["rf", 3, 4] == "T1 read P with x0, which T0 wrote"
+    assert str(frame.reasons["rival", 2, 4]) == why
+    assert str(frame.reasons["rf", 3, 4]) == "T1 read P with x0, which T0 wrote"
 
 
 def test_who_reads_its_own_version_reads_nothing_from_outside():

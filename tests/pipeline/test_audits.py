@@ -6,11 +6,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from isolitmus.checker import audit
 from isolitmus.pipeline.audits import COLUMNS, auditor, audits_of
+
+pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 

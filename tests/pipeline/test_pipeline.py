@@ -8,15 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.sweep import finished, planned, sweep
+from isolitmus.checker.sweeps import finished, sweep, sweep_work
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline import open_for_sweeps
 from isolitmus.pipeline.shards import COLUMNS, counter, tallies_of
-from isolitmus.specs import scope
+from isolitmus.specs import protocol, scope
+from isolitmus.specs.cat import read
+
+pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 
@@ -27,20 +29,26 @@ def without_seconds(document):
 
 @pytest.mark.slow
 def test_rows_of_shards_hold_what_the_kernel_counts():
-    work = planned(scope("two-partitions"), 2)
+    quiet = read(
+        '"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet"
+    )
+    work = sweep_work(scope("two-partitions"), 2, protocols=[quiet, protocol("delta-serializable")])
     wanted = list(range(len(shards(work.scope, 2))))
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in (wanted[:3], wanted[3:])])
     made = [row for batch in counter(work, wanted, "test")(batches) for row in batch.to_pylist()]
     assert list(made[0]) == list(COLUMNS)
     assert len(made) == len(wanted) * 4
     done = finished(work, tallies_of(work, made), 0)
-    assert without_seconds(done.to_json()) == without_seconds(sweep(work.scope, 2).to_json())
+    assert without_seconds(done.to_json()) == without_seconds(
+        sweep(work.scope, 2, protocols=work.protocols).to_json()
+    )
+    assert done.protocols["quiet"].silent
 
 
 def test_what_spark_needs_and_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr("isolitmus.pipeline.jobs.PACKAGES", ("nosuchthing",))
     with pytest.raises(
-        EngineUnavailable, match="nosuchthing is not installed, which a sweep on Spark"
+        EngineUnavailable, match="nosuchthing is not installed, which work on Spark"
     ):
         open_for_sweeps().__enter__()
     with pytest.raises(IsolitmusError, match=r"--master is 'yarn'; local\[N\] or local-cluster"):

@@ -1,5 +1,7 @@
 """The reader of specs: what it reads, and what it says to what it cannot read."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])
 
 
 def expr_of(text):
-    return read(f'"T" empty {text} as x', "t.cat").axioms[0].expr
+    return read(f'"T" format delta-rs empty {text} as x', "t.cat").axioms[0].expr
 
 
 def sets():
@@ -121,6 +123,16 @@ AXIOM = "acyclic wr as x"
         ('"A" let a = wr', "1:1: a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"),
         ('"A" acyclic wr', "1:15: the text ends where an operator or 'as NAME' was expected"),
         ('"A" acyclic wr as', "1:18: the text ends where a name was expected"),
+        ('"A" slient wr as x ' + AXIOM, "1:5: 'slient' stands where a statement was expected; did you mean 'silent'?"),
+        ('"A" empty wr as x slient ww as y', "1:19: 'slient' stands where a statement was expected; did you mean 'silent'?"),
+        ('"A" runtime "14.9" ' + AXIOM, "1:13: no runtime '14.9'; known: 13.3, 14.1-preview, 14.1-preview-photon, 14.2, 14.2-photon, 14.3, 14.3-photon"),
+        ('"A" runtime "14.2" runtime "14.3" ' + AXIOM, "1:28: the runtime is 14.2 already; a spec has one"),
+        ('"A" runtime wr ' + AXIOM, "1:13: 'wr' stands where a text in double quotes was expected"),
+        ('"A" at-mots "x" ' + AXIOM, "1:5: 'at-mots' stands where a statement was expected; did you mean 'at-most'?"),
+        ('"A" silent wr as x', "1:1: a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"),
+        ('"A" silent Writer as x ' + AXIOM, "1:12: type relation expected, set found: Writer"),
+        ('"A" silent wx as x ' + AXIOM, "1:12: no relation 'wx'; did you mean 'wr'?"),
+        ('"A" silent wr ' + AXIOM, "1:15: 'acyclic' stands where an operator or 'as NAME' was expected"),
         ('"A" acyclic as x', "1:13: 'as' stands where an expression was expected"),
         ('"A" acyclic wr ww as x', "1:16: 'ww' stands where an operator or 'as NAME' was expected"),
         ('"A" acyclic (wr as x', "1:17: 'as' stands where an operator or ')' was expected"),
@@ -194,7 +206,9 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path):
 def test_an_included_file_that_is_no_text(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part as x')
     (tmp_path / "parts.cat").write_bytes(b"\xff")
-    with pytest.raises(SpecError, match=r"mine\.cat:1:16: cannot read 'parts\.cat' as UTF-8 text"):
+    with pytest.raises(
+        SpecError, match=r"mine\.cat:1:16: cannot read .*parts\.cat: it is not UTF-8"
+    ):
         catalogue.spec(str(tmp_path / "mine.cat"))
 
 
@@ -238,6 +252,26 @@ def test_the_catalogue():
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"T" empty adds-could-match as x', r"1:11: the relation 'adds-could-match' is one of format delta-rs, and this is of format delta; known: adds-meets-reads, co, in"),
+        ('"T" format delta-rs empty wr & adds-could-mach as x', r"no relation 'adds-could-mach'; did you mean 'adds-could-match'\?"),
+        ('"T" format dleta empty wr as x', r"1:12: no format 'dleta'; did you mean 'delta'\?"),
+        ('"T" format delta format delta-rs empty wr as x', "this is of format delta already; a spec has one"),
+    ],
+)  # fmt: skip
+def test_a_spec_uses_the_words_of_its_format(text, message):
+    with pytest.raises(SpecError, match=message):
+        read(text, "t.cat")
+
+
+def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine" empty unseen & ww as Mine')
+    assert catalogue.protocol(str(tmp_path / "mine.cat")).format == "delta"
+    assert {catalogue.level(name).format for name in catalogue.levels()} == {None}
+
+
+@pytest.mark.parametrize(
     ("look", "name", "message"),
     [
         (catalogue.level, "serialisable", "no level 'serialisable'; did you mean 'serializable'?"),
@@ -253,3 +287,28 @@ def test_unknown_names(look, name, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(SpecError, match=r"cannot read .*gone\.cat: No such file"):
         catalogue.spec(str(tmp_path / "gone.cat"))
+
+
+def test_a_runtime_is_read_with_the_spec_and_may_be_another():
+    text = '"A" runtime "14.2" at-most "under load" empty unseen ; [Photon] as x'
+    spec = read(text, "a")
+    assert (spec.runtime, spec.at_most) == ("14.2", "under load")
+    other = read(text, "a@14.3-photon", runtime="14.3-photon")
+    assert (other.runtime, str(other.definitions["Photon"])) == ("14.3-photon", "All")
+    assert str(spec.definitions["Photon"]) == "None"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("databricks-serializable-newest-rows@14", "no runtime '14'; did you mean '14.3'?"),
+        ("delta-serializable@14.2", "delta-serializable depends on no runtime; leave out @14.2"),
+        (
+            "delta-serialisable@14.2",
+            "no protocol 'delta-serialisable'; did you mean 'delta-serializable'?",
+        ),
+    ],
+)
+def test_a_protocol_on_a_runtime_that_is_none_is_refused(name, said):
+    with pytest.raises((SpecError, UnknownName), match=re.escape(said)):
+        catalogue.protocol(name)

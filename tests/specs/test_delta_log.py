@@ -5,9 +5,9 @@ import json
 import duckdb
 import pytest
 
-from isolitmus.model.delta_log import LogFile, Metadata, Protocol
+from isolitmus.model.delta_log import LogFile, LogMetadata, LogProtocol, live_files
 from isolitmus.model.errors import LogError
-from isolitmus.specs.delta_log import open_log
+from isolitmus.specs.delta_log import commits_since, latest, open_log
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "cardinality": 3}
 
@@ -56,14 +56,15 @@ def test_commits_in_order_with_what_they_say(delta):
     ]
     table = delta.table(delta.append(0, "f"), actions)
     first, _, last = open_log(table).commits()
-    assert first.metadata == Metadata(
+    assert first.metadata == LogMetadata(
         {"id": ("id", "integer"), "part": ("part", "integer")},
         ("part",),
         {"delta.isolationLevel": "WriteSerializable"},
     )
-    assert first.protocol == Protocol(3, 7)
+    assert first.protocol == LogProtocol(3, 7)
     assert (last.version, last.read_version, last.blind, last.changes) == (2, 1, False, 1)
     assert last.removes == (LogFile("f", "uab@1", 3),)
+    assert [file.action["path"] for file in (*last.removes, *last.adds)] == ["f", "g"]
     assert (last.adds[0].partition, last.adds[0].data_change) == ({"part": "1"}, False)
 
 
@@ -72,6 +73,32 @@ def test_what_a_writer_leaves_out_is_none(delta):
     *_, commit = open_log(table).commits()
     said = commit.operation, commit.read_version, commit.blind, commit.level, commit.engine
     assert said == (None,) * 5
+
+
+def test_what_no_verdict_rests_on_may_be_anything(delta):
+    said = delta.info("WRITE", 0, True)
+    said["commitInfo"] |= {"timestamp": "noon", "txnId": "it"}
+    *_, commit = open_log(delta.table([said])).commits()
+    assert (commit.timestamp, commit.transaction) == (0, "it")
+
+
+def test_the_newest_version_and_the_commits_after_one(delta, tmp_path):
+    assert (latest(tmp_path / "nowhere"), commits_since(tmp_path / "nowhere")) == (-1, ())
+    table = cut(delta.table(*(delta.append(k, f"f{k}") for k in range(3))), 1)
+    (table / "_delta_log" / "_last_checkpoint").write_text("{}")
+    (table / "_delta_log" / f"{9:020}.crc").write_text("{}")
+    assert latest(table) == 3
+    assert [c.version for c in commits_since(table)] == [1, 2, 3]
+    assert [c.version for c in commits_since(table, 2)] == [3]
+
+
+def test_live_files_with_deletion_vectors(delta):
+    marked = [delta.remove("f"), delta.add("f", deletionVector=VECTOR)]
+    table = delta.table([delta.add("f"), delta.add("g")], marked, [delta.remove("g")])
+    commits = commits_since(table)
+    assert [file.entry for file in live_files(commits[:2])] == [("f", ""), ("g", "")]
+    assert [file.entry for file in live_files(commits[:3])] == [("g", ""), ("f", "uab@1")]
+    assert [file.entry for file in live_files(commits)] == [("f", "uab@1")]
 
 
 def test_columns_by_their_names_in_files_and_strings_that_compare_otherwise(delta):
@@ -120,7 +147,7 @@ def test_a_checkpoint_says_what_was_before(delta, cleaned):
         {"part": "0"},
         {"part": "1"},
     ]
-    assert any(isinstance(part, Metadata) and part.partitioned_by for part in state)
+    assert any(isinstance(part, LogMetadata) and part.partitioned_by for part in state)
 
 
 def test_a_checkpoint_of_two_files(delta, cleaned):
@@ -225,7 +252,10 @@ FEATURE = '{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFe
         ('{"add": {"path": "f"}, "x": 1}', "is no action; "),
         ('{"add": 1}', "add is 1; an object is wanted"),
         ('{"add": {"size": 1}}', "add: path is None; a path is wanted"),
-        ('{"add": {"path": "f", "partitionValues": 1}}', "partitionValues is 1; an object is"),
+        (
+            '{"add": {"path": "f", "partitionValues": 1}}',
+            "partitionValues is 1; an object of texts is",
+        ),
         ('{"add": {"path": "f", "stats": {}}}', r"stats is \{\}; a text is wanted"),
         ('{"remove": {"path": "f", "deletionVector": 1}}', "deletionVector is 1; an object is"),
         ('{"remove": {"path": "f", "deletionVector": {"cardinality": "1"}}}', "cardinality is '1'"),

@@ -1,14 +1,22 @@
 """Batches of random tests, and the file that tells which were carried out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolitmus.conformance import agreement
+from isolitmus.conformance.agreement import drawn_today
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.exploration import EACH, KINDS, Batch, batches
+from isolitmus.model.exploration import EACH, Batch, batches
+from isolitmus.specs import protocol
 from isolitmus.specs.exploration_file import Exploration
+from isolitmus.specs.formats import format_named
+
+RANDOM = {each.name: each.strategy for each in format_named("delta").random}
+KINDS = list(RANDOM)
 
 
 @given(st.integers(0, 1000), st.integers(1, 1000))
@@ -29,19 +37,21 @@ def test_what_was_written_is_read(tmp_path_factory, keys):
     path = tmp_path_factory.mktemp("random") / "random.toml"
     written = Exploration("some engine 1")
     for key in keys:
-        written.add(Batch(*key, unsaid=key[2] // 2))
+        written.add(Batch(*key, unsaid=key[2] // 2, drawn="these"))
     written.write(path)
-    again = Exploration.read(path)
+    again = Exploration.read(path, KINDS)
     assert again.engine_version == "some engine 1"
     for key in keys:
         assert again.of(Batch(*key)) == written.of(Batch(*key))
+        assert Batch(*key, drawn="these") in again
+        assert Batch(*key, drawn="others") not in again, "the seed draws others today"
     for kind in KINDS:
         assert again.runs(kind) == sum(n - n // 2 for k, _, n in keys if k == kind)
     assert Batch("raw", 100, 1) not in again
 
 
 def test_without_a_file_nothing_is_known(tmp_path):
-    assert Exploration.read(tmp_path / "none.toml").engine_version is None
+    assert Exploration.read(tmp_path / "none.toml", KINDS).engine_version is None
 
 
 @pytest.mark.parametrize(
@@ -53,13 +63,14 @@ def test_without_a_file_nothing_is_known(tmp_path):
         ('engine = "e"\nbatches = [{ tests = "tabels" }]', "batches[1].tests is 'tabels'; tables or raw"),
         ('engine = "e"\nbatches = [{ tests = "raw", seed = "x" }]', "batches[1].seed is 'x'; a whole number is wanted"),
         ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9 }]', "[batches[1]] needs 'unsaid' (a whole number)"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0 }]', "[batches[1]] needs 'drawn' (a text)"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused(tmp_path, text, message):
     path = tmp_path / "random.toml"
     path.write_text(text)
     with pytest.raises(LitmusError) as refused:
-        Exploration.read(path)
+        Exploration.read(path, KINDS)
     assert message in str(refused.value)
 
 
@@ -77,10 +88,20 @@ def test_the_command_refuses(call, words, message):
     assert message in err
 
 
-def test_what_is_known_is_not_asked_again(call, tmp_path):
+def test_a_digest_is_of_what_is_drawn():
+    def of(seed, under="delta-serializable"):
+        return drawn_today(Batch("raw", seed, 2), RANDOM["raw"](), [protocol(under)])
+
+    assert of(1) == of(1)
+    assert of(1).drawn != of(2).drawn
+    assert of(1).drawn != of(1, "delta-write-serializable").drawn
+
+
+def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
     path, known = tmp_path / "random.toml", Exploration("some engine 1")
+    monkeypatch.setattr(agreement, "drawn_today", lambda batch, *_: replace(batch, drawn="these"))
     for batch in batches("tables", 1, 130):
-        known.add(Batch(*batch.key, unsaid=1))
+        known.add(Batch(*batch.key, unsaid=1, drawn="these"))
     known.write(path)
     words = ("explore", "tables", "--count", "130", "--evidence", path)
     status, out, _ = call(*words)
@@ -91,4 +112,4 @@ def test_what_is_known_is_not_asked_again(call, tmp_path):
 
 def test_the_evidence_in_the_repository_reads():
     path = Path(__file__).parents[2] / "conformance" / "evidence" / "random.toml"
-    assert Exploration.read(path).engine_version == "delta-spark 4.4.0, Spark 4.2.0"
+    assert Exploration.read(path, KINDS).engine_version == "delta-spark 4.4.0, Spark 4.2.0"

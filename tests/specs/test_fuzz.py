@@ -27,7 +27,7 @@ from isolitmus.model.relation import Relation
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.vocabulary import RELATIONS, SETS
 from isolitmus.specs import cat, level, litmus, protocol
-from isolitmus.specs.catalogue import levels, litmus_tests, protocols
+from isolitmus.specs.catalogue import levels, litmus_names, protocols
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.scope_file import read_scope
 from isolitmus.specs.sql import read_statement
@@ -36,7 +36,7 @@ from isolitmus.specs.toml_file import read_toml
 HOME = Path(package.__file__).parent
 SPECS = [path.read_text("utf-8") for path in sorted(HOME.rglob("*.cat"))]
 LITMUS = [path.read_text("utf-8") for path in sorted((HOME / "litmus").rglob("*.toml"))]
-SCOPES = [path.read_text("utf-8") for path in sorted((HOME / "scopes").glob("*.toml"))]
+SCOPES = [path.read_text("utf-8") for path in sorted((HOME / "scopes").rglob("*.toml"))]
 
 
 def value_of(reader, *arguments):
@@ -136,7 +136,7 @@ def read_spec(text):
     """A text that reads is a spec that judges and prints."""
     spec = value_of(cat.read, text, "fuzzed")
     if spec is not None:
-        assert str(spec.axioms[0])
+        assert all(map(str, (*spec.clauses, *spec.axioms)))
         some = Relation.of(3, [(0, 1), (1, 2), (2, 0)])
         frame = Frame(("a", "b", "c"), dict.fromkeys(RELATIONS, some), dict.fromkeys(SETS, 0b011))
         assert explain(judge(frame, spec), spec)
@@ -164,7 +164,7 @@ SCHEMAS = {
     "u": Schema("u", (Column("b", "BIGINT"), Column("s", "STRING"), Column("d", "DATE"))),
 }
 STATEMENTS = sorted(
-    {s.sql for name in litmus_tests() if isinstance(test := litmus(name), Litmus)
+    {s.sql for name in litmus_names() if isinstance(test := litmus(name), Litmus)
      for s in (*test.init, *test.transactions.values())}
 )  # fmt: skip
 SQL_TOKENS = [

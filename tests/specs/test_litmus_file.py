@@ -2,6 +2,7 @@
 
 import pytest
 
+from isolitmus.checker.searching.universe import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.scope_file import read_scope
@@ -90,7 +91,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "part = 0", partitionOverwriteMode = "dynamic" } }'}, "transactions.a.options has replaceWhere and partitionOverwriteMode; one of them"),
         ({"a": '{ stream = "update", query = "SELECT * FROM t" }'}, "bad.toml:8: transactions.a.stream is 'update'; known: append, complete"),
         ({"a": '{ stream = "append" }'}, "bad.toml:8: [transactions.a] needs 'query' (a text)"),
-        ({"a": '{ stream = "append", query = "DELETE FROM t" }'}, "bad.toml:8, transaction a:1:20: this does not parse"),
+        ({"a": '{ stream = "append", query = "DELETE FROM t" }'}, "bad.toml:8, query of a:1:6: this does not parse"),
         ({"a": '{ stream = "append", query = "SELECT * FROM t", table = "u" }'}, "transactions.a.table names the table that is written; known: t"),
         ({"a": '{ stream = "append", query = "SELECT * FROM t", options = { mergeSchema = "true" } }'}, "[transactions.a] has no key 'options'"),
         ({"a": '{ stream = "append", write = "append", query = "SELECT * FROM t" }'}, "[transactions.a] has no key 'write'"),
@@ -109,7 +110,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"partitioned_by": '["part"]\nclustered_by = ["id"]'}, "table.clustered_by: t has partitions, and Delta allows only one of both"),
         ({"partitioned_by": '[]\nclustered_by = ["idd"]'}, "table.clustered_by names no column: 'idd'; did you mean 'id'?"),
         ({"partitioned_by": '[]\nclustered_by = ["id", "ID"]'}, "table.clustered_by names a column twice"),
-        ({"partitioned_by": '[]\nproperties = { "delta.columnMapping.mode" = "id" }'}, "delta.columnMapping.mode = 'id' is not modelled"),
+        ({"partitioned_by": '[]\nproperties = { "delta.columnMapping.mode" = "id" }'}, "delta.columnMapping.mode is 'id'; known: 'name' or 'none'"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.databricks.delta.maxCommitAttempts" = "3" } }'}, "maxCommitAttempts is '3'; known: 0, 10000000"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.databricks.delta.stats.skiping" = "false" } }'}, "'spark.databricks.delta.stats.skiping' is not modelled; did you mean 'spark.databricks.delta.stats.skipping'?"),
         ({"a": '"ALTER TABLE t DROP COLUMN id"', "b": '"INSERT INTO t VALUES (2)"', "schedule": '"a b"', "init": '["INSERT INTO t VALUES (1)"]'}, "bad.toml:6, in init:1:13: table t has 2 columns"),
@@ -200,9 +201,34 @@ def test_fresh_is_another_number_at_every_position():
     ]
 
 
+LIST = 'statements = ["INSERT INTO t VALUES ({fresh})", "DELETE FROM t WHERE id = 1"]'
+JOBS = """[scope.statements]
+ingest = "INSERT INTO t VALUES ({fresh})"
+cleanup = "DELETE FROM t WHERE id = 1"
+"""
+
+
+def test_statements_with_names_are_jobs():
+    """Transactions of what is found are called after them, numbered where there are several."""
+    texts = SCOPE, SCOPE.replace(LIST, JOBS)
+    listed, named = (read_scope(text.replace("id = 1", "id > 1"), "s") for text in texts)
+    assert named.statements == listed.statements
+    for scope, names in (
+        (listed, ["insert1", "delete", "insert2"]),
+        (named, ["ingest1", "cleanup", "ingest2"]),
+    ):
+        found = candidate(scope, scope.inits[0], [(0, 0), (1, 1), (0, 2)], []).litmus("x", "", "")
+        assert list(found.transactions) == names
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (LIST, JOBS.replace("cleanup", "clean-up"), "s.toml:9: job 'clean-up': a name is letters, digits and _, and ends with no digit"),
+        (LIST, JOBS.replace("cleanup", "cleanup2"), "s.toml:9: job 'cleanup2': a name is letters"),
+        (LIST, JOBS.replace('"DELETE FROM t WHERE id = 1"', "1"), "s.toml:9: scope.statements.cleanup is 1; a text is wanted"),
+        (LIST, JOBS.replace("id = 1", "ix = 1"), "s.toml:9, in statements:1:21: "),
+        (LIST, "[scope.statements]", "scope.statements is empty"),
         ("[2, 3]", "0", "scope.transactions is 0; a whole number from 1 to 8, or a list of them"),
         ("transactions =", "transaction =", "[scope] has no key 'transaction'; did you mean 'transactions'?"),
         ("DELETE FROM t WHERE id = 1", "SELECT * FROM t", "put it into scope.readers"),

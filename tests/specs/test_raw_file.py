@@ -1,5 +1,7 @@
 """Raw transactions, definitions and applications in litmus files: what is refused, and how."""
 
+import re
+
 import pytest
 
 from isolitmus.model.errors import IsolitmusError
@@ -53,6 +55,12 @@ def test_what_the_cases_are_made_of_is_right():
         ("version = 1", 'version = "1"', "transactions.b.app.version is '1'; a whole number"),
         ('{ path = "f0", partition = { part = 0 } }', '"f0"', "table.files holds 'f0'; a file is"),
         ("part = 0 } }]", 'part = 0 } }, { path = "f0", partition = { part = 1 } }]', "table.files has 'f0' twice"),
+        ('operation = "Truncate"', 'conf = { "spark.sql.ansi.enabled" = "true" }', "transactions.a.conf: 'spark.sql.ansi.enabled' is not modelled"),
+        ("numRecords = 1 }", 'numRecords = 1 }, dv = "d 1"', "adds.dv is 'd 1'; a name, letters, digits and _, is wanted"),
+        (", stats = { numRecords = 1 }", ', dv = "d1"', "transactions.a.adds: 'new' has a deletion vector, and needs stats"),
+        ("part = 0 } }]", 'part = 0 }, stats = { numRecords = 1 }, dv = "d1" }]', "table.files has a deletion vector, and t has not delta.enableDeletionVectors = 'true'"),
+        ('operation = "Truncate"', 'protocol = { features = ["rowTracking"] }', "table t: 'f0' needs stats, for there rows may get ids"),
+        ('partitioned_by = ["part"]', 'partitioned_by = ["id", "part"]\ninit = ["INSERT INTO t VALUES (1, 1)"]', "table.partitioned_by takes every column; at least one must hold data, but where all transactions are raw"),
         ("[transactions.a]", "init = ['INSERT INTO t VALUES (1, 0)']\n[transactions.a]", "table has files and init"),
     ],
 )  # fmt: skip
@@ -61,6 +69,37 @@ def test_raw_transactions(old, new, message):
     with pytest.raises(IsolitmusError) as refused:
         read_litmus(RAW.replace(old, new), "t")
     assert message in str(refused.value)
+
+
+def test_what_only_raw_transactions_reach():
+    """A table of partitions only, a conf, the two operations, what a backfill may be."""
+    whole = RAW.replace('partitioned_by = ["part"]', 'partitioned_by = ["id", "part"]')
+    whole = whole.replace("{ part =", "{ id = 1, part =").replace('"Truncate"', '"UpgradeProtocol"')
+    conf = 'conf = { "spark.databricks.delta.stats.skipping" = "false" }\n'
+    test = read_litmus(whole + conf, "t")
+    assert test.tables["t"].partition_indexes == (0, 1)
+    assert test.client("b").conf == {"spark.databricks.delta.stats.skipping": "false"}
+    mixed = RAW.replace('"a b"', '"a b c"') + '[transactions]\nc = "SQL"'
+    assert read_litmus(mixed.replace("SQL", "INSERT INTO t VALUES (1, 0)"), "t").raw
+    for reads in (
+        "DELETE FROM t",
+        "OPTIMIZE t",
+        "INSERT INTO t SELECT id, 0 FROM t",
+        "SELECT * FROM t",
+    ):
+        with pytest.raises(IsolitmusError, match="c reads rows of t, of which files are only said"):
+            read_litmus(mixed.replace("SQL", reads), "t")
+    with pytest.raises(IsolitmusError, match="c is no raw one, and in t every column"):
+        read_litmus(f'{whole}[transactions]\nc = "DELETE FROM t"'.replace('"a b"', '"a b c"'), "t")
+    clusters = 'init = ["INSERT INTO t VALUES (1, 1)"]\n'
+    clusters += 'properties = { "delta.feature.clustering" = "supported" }\n[transactions.a]'
+    real = RAW.replace("[transactions.a]", clusters)
+    with pytest.raises(IsolitmusError, match="clustering comes by clustered_by, not by a property"):
+        read_litmus(re.sub("files = .*", "", real), "t")
+    tracked = 'properties = { "delta.feature.rowTracking" = "supported" }\nfiles ='
+    backfill = RAW.replace("files =", tracked).replace('"Truncate"', '"RowTrackingBackfill"')
+    with pytest.raises(IsolitmusError, match="a RowTrackingBackfill] has no key 'removes'"):
+        read_litmus(backfill, "t")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +117,12 @@ def test_raw_transactions(old, new, message):
         ("ALTER TABLE t RENAME TO u", "ALTER TABLE … RENAME is outside"),
         ("ALTER TABLE t ALTER COLUMN id TYPE BIGINT", "ALTER TABLE … ALTER is outside"),
         ("ALTER TABLE t DROP FEATURE deletionVectors", "DROP FEATURE deletionVectors is not modelled: it is several commits, for the history is closed"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none', 'a' = 'b')", "delta.columnMapping.mode with other properties is not modelled: it is two commits"),
+        ("ALTER TABLE t UNSET TBLPROPERTIES ('a', 'delta.columnMapping.mode')", "delta.columnMapping.mode with other properties is not modelled: it is two commits"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'NONE')", "'NONE' is written none"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.columnmapping.mode' = 'none')", "'delta.columnmapping.mode' is written delta.columnMapping.mode"),
+        ("ALTER TABLE t UNSET TBLPROPERTIES ('delta.appendonly')", "'delta.appendonly' is written delta.appendOnly"),
+        ("REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))", "APPLY (UPGRADE UNIFORM …) is not modelled: it is several commits"),
         ("ALTER TABLE t DROP FEATURE rowTracking", "several commits, for row ids go file by file"),
         ("ALTER TABLE t DROP FEATURE checkConstraint", "the feature 'checkConstraint' is not modelled; did you mean 'checkConstraints'?"),
         ("ALTER TABLE t DROP FEATURE checkConstraints TRUNCATE HISTORY", "TRUNCATE HISTORY is not allowed"),
@@ -88,15 +133,16 @@ def test_raw_transactions(old, new, message):
         ("ALTER TABLE t CLUSTER BY (prat)", "no column 'prat'; did you mean 'part'?"),
         ("ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0)", "no column 'x'"),
         ("COMMENT ON COLUMN t.id IS 'x'", "write ALTER TABLE table …, COMMENT ON TABLE"),
-        ("ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')", "'delta.isolationLevel' is not modelled"),
-        ("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'yes')", "known: false, true"),
+        ("ALTER TABLE t UNSET TBLPROPERTIES ('delta.isolationLevel')", "whether delta.isolationLevel is set depends on the protocol of the run"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.autoOptimize' = 'true')", "'delta.autoOptimize' is not modelled"),
+        ("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'yes')", "known: 'true' or 'false'"),
         ("CREATE TABLE u (id INT) USING delta", "no table 'u'; known: t"),
         ("CREATE TABLE t (id INT, part INT)", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"),
         ("CREATE OR REPLACE TABLE IF NOT EXISTS t (id INT, part INT) USING delta", "write CREATE [OR REPLACE] TABLE"),
         ("CREATE TABLE t (id INT, part INT) USING parquet", "write CREATE [OR REPLACE] TABLE"),
         ("CREATE TABLE t (id INT, part INT) USING delta CLUSTER BY (id)", "write CREATE [OR REPLACE] TABLE"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES (a)", "TBLPROPERTIES takes 'key' = 'value'"),
-        ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')", "'delta.isolationLevel' is not modelled"),
+        ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.autoOptimize' = 'true')", "'delta.autoOptimize' is not modelled"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.feature.rowTrackin' = 'supported')", "the feature 'rowTrackin' is not modelled; did you mean 'rowTracking'?"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('owner' = 'me')", "'owner' is reserved in Spark"),
         ("CREATE TABLE t (id INT) USING delta", "its columns are (id int); a table that is made or replaced is modelled as it is declared: t has (id int, part int)"),

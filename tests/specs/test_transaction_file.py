@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.runs import run
 from isolitmus.checker.strategies import predicates
-from isolitmus.model.client import CacheTable, Client, SetConf, Write
+from isolitmus.model.client import CacheTable, Client, DataFrameWrite, SetConf
 from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.run import same_bag
 from isolitmus.specs import protocol
-from isolitmus.specs.binding import bound, parameters
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.litmus_text import litmus_text
+from isolitmus.specs.parameters import bound, parameters
 
 SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"
 MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -59,10 +58,10 @@ def test_every_key_is_read():
     assert b == Client(
         conf={MODE: "Dynamic"},
         session="s",
-        write=Write("t", "overwrite", "SELECT 1, 0, 2", {"dataChange": "false"}),
+        write=DataFrameWrite("t", "overwrite", "SELECT 1, 0, 2", {"dataChange": "false"}),
     )
     overwrite = test.transactions["b"]
-    assert (overwrite.dynamic, overwrite.data_change) == (True, False)
+    assert (overwrite.options.dynamic, overwrite.options.data_change) == (True, False)
     assert test.transactions["a"].sql == "UPDATE t SET x = :n"
 
 
@@ -80,7 +79,7 @@ def test_a_set_holds_for_the_rest_of_its_session():
         "e": f'"{overwrite}"',
     }
     test = built("a b c d e", **tables)
-    dynamic = {name: statement.dynamic for name, statement in test.transactions.items()}
+    dynamic = {name: statement.options.dynamic for name, statement in test.transactions.items()}
     assert dynamic == {"a": True, "b": True, "c": False, "d": True, "e": False}
     assert test.client("a").before == (SetConf(f"SET {MODE}=dynamic", MODE, "dynamic"),)
 
@@ -225,7 +224,7 @@ def read(text):
 @given(documents())
 def test_what_is_written_reads_back(text):
     test = read(text)
-    again = read_litmus(litmus_text(test), "drawn")
+    again = read_litmus(str(test), "drawn")
     assert (again.transactions, again.clients, again.schedule) == (
         test.transactions,
         test.clients,
@@ -294,14 +293,19 @@ def test_a_micro_batch_is_read_and_written_back():
         b='{ stream = "append", query = "SELECT * FROM t" }',
     )
     complete, append = test.transactions["a"], test.transactions["b"]
-    assert (complete.stream, complete.overwrite, append.stream, append.overwrite) == (
+    assert (
+        complete.options.stream,
+        complete.overwrite,
+        append.options.stream,
+        append.overwrite,
+    ) == (
         True,
         True,
         True,
         False,
     )
     assert (test.client("a").app, test.client("b").app) == (("q", 3), ("b", 0))
-    again = read_litmus(litmus_text(test), "built")
+    again = read_litmus(str(test), "built")
     assert (again.transactions, again.clients) == (test.transactions, test.clients)
 
 
@@ -353,7 +357,7 @@ def test_replace_using_takes_out_what_equals_a_row_that_comes(there, come, using
     write = f'{{ write = "overwrite", query = "{query}", options = {{ replaceUsing = "{", ".join(using)}" }} }}'
     test = built("a", f"INSERT INTO t VALUES {values}", a=write)
     if vectors:
-        text = litmus_text(test).replace(
+        text = str(test).replace(
             "init  ", 'properties = { "delta.enableDeletionVectors" = "true" }\ninit  '
         )
         test = read_litmus(text, "built")
@@ -405,3 +409,35 @@ def test_replace_using_has_limits(line, message):
     with pytest.raises(IsolitmusError) as refused:
         built("a", a=f"{{ {line} }}")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("transaction", "sentence"),
+    [
+        (
+            '{ write = "overwrite", query = "SELECT 1,  idd FROM t", options = { replaceWhere = "part = 0" } }',
+            "query of a:1:12: no column 'idd' here; did you mean 'id'?\n    SELECT 1,  idd FROM t\n",
+        ),
+        (
+            '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "id=1 AND prat=0" } }',
+            "replaceWhere of a:1:10: no column 'prat' here; did you mean 'part'?\n    id=1 AND prat=0\n",
+        ),
+        (
+            '{ sql = "DELETE FROM t WHERE id=:k AND prat=0", let = { k = "SELECT max(id) FROM t" } }',
+            "transaction a:1:31: no column 'prat' here; did you mean 'part'?\n    DELETE FROM t WHERE id=:k AND prat=0\n",
+        ),
+        (
+            '"DELETE FROM t WHERE id!=1 AND  upper(id)=2"',
+            "transaction a:1:32: 'upper(id)' is outside",
+        ),
+        (
+            "\"DELETE FROM t WHERE id!='1'\"",
+            "transaction a:1:21: 'id!='1'' compares INT with STRING",
+        ),
+    ],
+)
+def test_messages_quote_what_was_written(transaction, sentence):
+    """Not what it is read as: an INSERT, a value in the place of a parameter, another dialect's words."""
+    with pytest.raises(IsolitmusError) as error:
+        built("a.before a.start a.commit" if "let" in transaction else "a", a=transaction)
+    assert sentence in str(error.value)

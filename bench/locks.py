@@ -1,0 +1,106 @@
+"""How long questions of format locking take: a table in Markdown.
+
+All interleavings of litmus tests; a scope that is counted; smallest witnesses; one litmus test on the model, on Derby
+and on PostgreSQL, where they are there. One process, which is warm; each figure is the median of several runs, and each
+ratio the median of the first row of its kind over this one's.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import TypeVar
+
+from isolitmus.checker import run, separate
+from isolitmus.checker.comparing import compare
+from isolitmus.checker.locking.interleavings import interleavings
+from isolitmus.checker.sweeps import sweep
+from isolitmus.conformance.engines import open_engine
+from isolitmus.model.errors import EngineUnavailable
+from isolitmus.model.number import many
+from isolitmus.specs import level, litmus, protocol, scope
+
+T = TypeVar("T")
+RUNS = 5
+RC = "locking-read-committed"
+INTERLEAVED = ("quiz-two-workers", "invoice-moved", "linked-accounts")
+WITNESSES = {
+    RC: ("row-once", "one-moment", "serializable", "no-dirty-read"),
+    "locking-repeatable-read": ("row-once",),
+    "locking-read-uncommitted": ("no-dirty-read",),
+}
+REPLAYED = ("scan-twice", "crossed-updates")
+ENGINES = {"derby": "derby-read-committed", "postgres": "postgresql-read-committed"}
+
+
+def median(work: Callable[[], T]) -> tuple[T, float]:
+    """What a question gives, after one that warms up, and its median in seconds."""
+    answer, times = work(), []
+    for _ in range(RUNS):
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return answer, statistics.median(times)
+
+
+def rates() -> Iterator[tuple[str, float, str]]:
+    """All interleavings, all schedules."""
+    for name in INTERLEAVED:
+        test, under = litmus(name), protocol(RC)
+        done, seconds = median(lambda test=test, under=under: interleavings(test, under))
+        note = f"{done.number:,}, {done.number / seconds:,.0f} a second; {done.states} states"
+        yield f"interleavings of {name}", seconds, note
+    counted, seconds = median(lambda: sweep(scope("scans"), 2, protocols=[protocol(RC)]))
+    note = f"{counted.candidates:,} schedules, {counted.candidates / seconds:,.0f} a second"
+    yield f"sweep scans, {RC}", seconds, note
+
+
+def witnesses() -> Iterator[tuple[str, float, str]]:
+    """The smallest histories that a protocol admits and a level forbids."""
+    inside = scope("scans")
+    for name, levels in WITNESSES.items():
+        for asked in levels:
+            answer, seconds = median(
+                lambda name=name, asked=asked: separate(protocol(name), level(asked), inside)
+            )
+            if answer.found:
+                steps = len(answer.litmus.schedule.steps)
+                note = f"{many(answer.transactions, 'transaction')}, {many(steps, 'step')}"
+            else:
+                note = "none up to the scope's bound"
+            yield f"{name}, not {asked}", seconds, note
+
+
+def replays() -> Iterator[tuple[str, float, str]]:
+    """A litmus test on the model and on engines that have been started, each run as the model predicts it."""
+    for name in REPLAYED:
+        test = litmus(name)
+        _, seconds = median(lambda test=test: run(test, protocol(RC)).run)
+        yield f"{name} on the model", seconds, RC
+    for engine, under in ENGINES.items():
+        aim = {"derby": 0.1, "postgres": 0.05}[engine]
+        try:
+            start = perf_counter()
+            with open_engine(engine) as carry:
+                yield f"start of {engine}", perf_counter() - start, "once"
+                for name in REPLAYED:
+                    test, spec = litmus(name), protocol(under)
+                    seen, seconds = median(lambda t=test, s=spec, c=carry: c(t, s))
+                    assert compare(run(test, spec).run, seen) == ()
+                    yield f"{name} on {engine}", seconds, f"{under}; aim {aim} s"
+        except EngineUnavailable as error:
+            sys.stderr.write(f"{error}\n")
+
+
+def main() -> None:
+    sys.stdout.write(f"| what | median | first / this | note |\n|{'---|' * 4}\n")
+    for kind in (rates, witnesses, replays):
+        first = 0.0
+        for what, seconds, note in kind():
+            first = first or seconds
+            sys.stdout.write(f"| {what} | {seconds:.3f} s | {first / seconds:.2g} | {note} |\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Where what a winner wrote meets what a loser read and writes (ConflictChecker.scala), on one table, and
+what Delta calls such a conflict: the error class of an exception (delta-error-classes.json).
+
+That they meet is no conflict yet: the axioms of a protocol say which of these are, and of whom.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from isolitmus.model.conflict import CONFLICTS
+from isolitmus.model.errors import LitmusError
+from isolitmus.model.expression import EvaluationError, evaluate
+from isolitmus.model.footprint import ROW_TRACKING_DOMAIN
+from isolitmus.model.header import CONSTRAINT, Header, metadata_clash, protocol_clash
+from isolitmus.model.reason import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.model.expression import Expr
+    from isolitmus.model.footprint import Footprint
+    from isolitmus.model.values import Row
+
+__all__ = [
+    "added_where",
+    "adds_meet_reads",
+    "apps_read",
+    "check_fails",
+    "doubled",
+    "error_class",
+    "rebase",
+    "removes_meet_reads",
+    "removes_meet_removes",
+    "same_domains",
+    "undone",
+]
+
+WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | None:
+    """The error class of a conflict; None for an exception that is not Delta's.
+
+    A partition is named where the table has some and one file is to blame: one that was added or
+    removed, but not where the loser is marked as reading the whole table (ConflictChecker.scala,
+    getPrettyPartitionMessage).
+
+    >>> from isolitmus.model.footprint import Footprint
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> done = Footprint(Schema("t", (Column("id", "INT"),)), removes=frozenset({"f"}))
+    >>> error_class("ConcurrentDeleteDeleteException", done, done)
+    'DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT'
+    """
+    conflict = CONFLICTS.get(exception)
+    if conflict is None:
+        return None
+    name = WORD.sub("_", exception.removesuffix("Exception")).upper()
+    if not conflict.hinted:
+        return f"DELTA_{name}"
+    named = bool(loser.schema.partition_indexes)
+    if exception == "ConcurrentDeleteReadException":
+        named = named and not winner.removes.isdisjoint(loser.files)
+    return f"DELTA_{name}.{'WITH_PARTITION_HINT' if named else 'WITHOUT_HINT'}"
+
+
+def check_fails(exception: str, loser: Footprint) -> bool:
+    """Whether the check for added files ends in an internal error: EXISTS on partition columns counts as
+    a predicate on partitions, but names columns that only its query has (OptimisticTransaction.scala
+    1362-1379; ConflictChecker.scala 1040-1099). In a table read as a whole nothing is evaluated.
+    """
+    evaluated = exception == "ConcurrentAppendException" and not loser.whole_table
+    return evaluated and loser.unbound
+
+
+def undone(winner: Footprint, loser: Footprint) -> bool:
+    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at before
+    the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
+    """
+    wrote, features = winner.actions.metadata, loser.actions.features
+    if wrote is None or winner.actions.features is not None or features is None:
+        return False
+    gone = "checkConstraints" in loser.known.features - features
+    return gone and any(key.startswith(CONSTRAINT) for key in wrote.configuration)
+
+
+def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
+    """Whether a file that the winner adds may hold what the loser read
+    (checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn, before the level is considered).
+
+    In a table without partitions any file does, unless the loser is a blind append; so it is
+    for a loser that is marked as reading everything.
+    """
+    if winner.table != loser.table or not winner.adds or loser.blind:
+        return False
+    if loser.whole_table or not loser.schema.partition_indexes:
+        return True
+    return added_where(winner, loser) is not None
+
+
+def added_where(winner: Footprint, loser: Footprint) -> tuple[Row, tuple[Expr, ...]] | None:
+    """The first partition that the winner adds a file to and the predicate of the loser that it meets."""
+    schema = winner.schema
+    for predicate in loser.predicates:
+        for added in winner.adds:
+            try:
+                met = all(evaluate(part, (schema.spread(added),)) is True for part in predicate)
+            except EvaluationError as error:
+                raise LitmusError(
+                    f"{error}: a condition on partitions fails on partition"
+                    f" {schema.folder(added)}, which was added; what becomes of the check for"
+                    " conflicts is not modelled"
+                ) from None
+            if met:
+                return added, predicate
+    return None
+
+
+def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
+    """Whether the winner removes a file that the loser read, or any, where that one is marked as
+    reading everything. A backfill of row tracking has not read what others remove
+    (resolveRowTrackingBackfillConflicts).
+    """
+    if winner.table != loser.table or not winner.removes:
+        return False
+    met = not loser.settings.backfill and not winner.removes.isdisjoint(loser.files)
+    return loser.whole_table or met
+
+
+def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
+    """Whether both remove one file."""
+    return winner.table == loser.table and not winner.removes.isdisjoint(loser.removes)
+
+
+def same_domains(winner: Footprint, loser: Footprint) -> list[str]:
+    """The domains of metadata that both set, row tracking's apart (checkIfDomainMetadataConflict)."""
+    if winner.table != loser.table:
+        return []
+    return sorted((winner.actions.domains & loser.actions.domains) - {ROW_TRACKING_DOMAIN})
+
+
+def doubled(winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]) -> bool:
+    """Whether the check fails because the winner sets a domain of metadata twice, where there are domains
+    (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features of the protocols
+    that the winners so far wrote: the last one is the loser's from then on, if it writes none itself.
+    """
+    known = next((f for f in reversed(written) if f is not None), loser.actions.features)
+    features = loser.known.features if known is None else known
+    return winner.actions.domain_twice and "domainMetadata" in features
+
+
+def apps_read(winner: Footprint, loser: Footprint) -> list[str]:
+    """The application ids that the winner sets and the loser looked up
+    (checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn).
+    """
+    if winner.table != loser.table:
+        return []
+    return sorted(winner.actions.apps.keys() & loser.looked_up)
+
+
+def rebase(
+    winner: Footprint, loser: Footprint, header: Header
+) -> tuple[Reason | None, Reason | None, Header]:
+    """Why the loser, which knows this header by now, cannot commit after the winner's protocol, and
+    why not after its metadata (None where it can); and the header that it then knows.
+    """
+    protocol = metadata = None
+    features, wrote = header.features, winner.actions
+    if wrote.features is not None:
+        protocol = protocol_clash(
+            loser.known.features, wrote.features, strict=loser.settings.strict
+        )
+        features = wrote.features
+    known = header.metadata
+    if wrote.metadata is not None and not wrote.identity:
+        if loser.settings.resolves:
+            metadata = metadata_clash(known, wrote.metadata, features)
+        else:
+            metadata = Reason.of("wrote metadata")
+        known = wrote.metadata
+    return protocol, metadata, Header(known, features)

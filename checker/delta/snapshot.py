@@ -1,0 +1,346 @@
+"""A snapshot as a statement sees it: queries and scans of it, and the files that a write makes.
+
+Default layout: one file per partition and write, cut at ``rows_per_file``. File layout is semantics:
+which rows share a file decides which commits conflict (TransactionalWrite.scala).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, reduce
+from itertools import count
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.accesses import of_branch
+from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
+from isolitmus.model.condition import fallible, holds, may_hold
+from isolitmus.model.execution import RowRead
+from isolitmus.model.file import File, TableRow
+from isolitmus.model.footprint import Footprint
+from isolitmus.model.header import Header
+from isolitmus.model.values import sort_rows
+from isolitmus.specs.confs import SKIPPING, vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from isolitmus.checker.delta.accesses import Access
+    from isolitmus.model.execution import Database
+    from isolitmus.model.file import RawFile
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.table import TableState
+    from isolitmus.model.values import Row
+
+__all__ = [
+    "DELTA_CAST",
+    "INSIDE",
+    "NOTHING",
+    "SPARK_CAST",
+    "OutsideReads",
+    "Result",
+    "Snapshot",
+    "assigned",
+]
+
+RowTest = Callable[..., bool]
+"""``holds`` or ``may_hold`` of model.condition."""
+DELTA_CAST = "DeltaArithmeticException"
+"""What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
+SPARK_CAST = "SparkArithmeticException"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A query's rows by branch, and the row versions that it read."""
+
+    branches: tuple[tuple[Row, ...], ...]
+    reads: tuple[RowRead, ...]
+
+
+NOTHING = Result((), ())
+"""The result of no query."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideReads:
+    """What of a statement's reads is outside its transaction, and what its session says."""
+
+    cached: frozenset[str] = frozenset()
+    """Queries of these tables give the rows of the snapshot, but no scan that the transaction notices."""
+    planned: Database | None = None
+    """The database when the statement was planned; None: the snapshot."""
+    version: int | None = None
+    """Which version that was."""
+    inits: Sequence[Database] = ()
+    """The databases before and after each init statement: what VERSION AS OF reads. That is a constant, no
+    read of what transactions write, and Delta does not record it either."""
+    folders: frozenset[str] = frozenset()
+    """Tables that are not there yet, but somebody who makes them has made their folders."""
+    confs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The session's settings."""
+
+
+INSIDE = OutsideReads()
+"""Nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a statement finds. Of a table that is not there each method is an EvaluationError, as Spark's
+    analysis has it.
+    """
+
+    database: Database
+    """The tables."""
+    writer: str
+    """The transaction that has taken the snapshot, or was planned on it."""
+    schemas: Mapping[str, Schema]
+    """The tables as others have altered them."""
+    outside: OutsideReads = INSIDE
+    """What the statement reads elsewhere."""
+    version: int | None = None
+    """The version that was planned on; None: the snapshot's own."""
+
+    def planned(self) -> Snapshot:
+        """What subqueries in SET and in the values of a MERGE see: the database when the statement
+        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; docs/delta.md, H1).
+        Without skipping nothing is prepared then.
+        """
+        if self.outside.planned is None or not self.skipping:
+            return self
+        return replace(self, database=self.outside.planned, version=self.outside.version)
+
+    @property
+    def skipping(self) -> bool:
+        """Whether statistics tell which files to read (the conf stats.skipping)."""
+        return self.outside.confs.get(SKIPPING, "").lower() != "false"
+
+    def vectors(self, schema: Schema, verb: str) -> bool:
+        """Whether DELETE, UPDATE or MERGE mark the rows of a table in deletion vectors."""
+        return schema.vectors and self.outside.confs.get(vectors(verb), "").lower() != "false"
+
+    def init(self, number: int) -> Snapshot:
+        """The database after that many init statements."""
+        return replace(self, database=self.outside.inits[number])
+
+    def query(self, query: qu.Query) -> Result:
+        """The query's result."""
+        branches: list[tuple[Row, ...]] = []
+        reads: list[RowRead] = []
+        for written in query:
+            branch = self._bound(written)
+            around: list[Row] = []
+            found = tuple(of_branch(branch))
+            for access in found:
+                read = self.read(access, around)
+                if access.role == "query":
+                    around = [row.values for row in read.matched]
+                if access.version is None:
+                    reads.append(read)
+            for access in found:
+                subquery = access.subquery
+                if subquery is not None and not subquery.correlated:
+                    # Spark runs it before the first row, wanted or not
+                    operand = subquery.operand and ex.Const(None, subquery.item.type)
+                    ex.evaluate(replace(subquery, operand=operand), ())
+            branches.append(_rows(branch, around))
+        return Result(tuple(branches), tuple(reads))
+
+    def _bound(self, branch: qu.Branch) -> qu.Branch:
+        where = None if branch.where is None else self.bound((branch.where,))[0]
+        if isinstance(branch, qu.Values):
+            return replace(branch, rows=tuple(map(self.bound, branch.rows)), where=where)
+        return replace(branch, items=self.bound(branch.items), where=where)
+
+    def read(self, access: Access, around: Sequence[Row] = ()) -> RowRead:
+        """The predicate read of an access; a correlated subquery's for these rows of the query around it."""
+        seen = self.planned() if access.planned else self
+        if access.version is not None:
+            seen = self.init(access.version)
+        if access.subquery is not None:
+            return seen.lookup(access.subquery, around)
+        where = access.where
+        if access.role == "query":
+            # its correlated subqueries are looked up for the rows that the other conditions leave
+            plain = [c for c in ex.conjuncts(where) if not _correlated(c)]
+            where = reduce(ex.And, plain) if plain else None
+        return seen.select(access.table, where)
+
+    def bound(self, exprs: Iterable[ex.Expr]) -> tuple[ex.Expr, ...]:
+        """The expressions with what their subqueries range over."""
+
+        def bind(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+            if isinstance(part, ex.ColumnRef):
+                return part
+            operand = None if part.operand is None else ex.mapped(part.operand, bind)
+            rows = (row.values for file in self.files(part.table) for row in file.rows)
+            return replace(part, operand=operand, rows=tuple(rows))
+
+        return tuple(ex.mapped(expr, bind) for expr in exprs)
+
+    def lookup(self, subquery: ex.Subquery, around: Sequence[Row] = ()) -> RowRead:
+        """The predicate read of a subquery, for these rows of the query around it."""
+        outers = around if subquery.correlated else [()]
+
+        def tested(test: RowTest) -> Callable[[Row], bool]:
+            padded = [_padded(outer, subquery.side) for outer in outers]
+            return lambda row: any(test(subquery.where, (*outer, row)) for outer in padded)
+
+        return self._looked(subquery.table, subquery.where, tested)
+
+    def select(self, table: str, where: ex.Expr | None) -> RowRead:
+        """The predicate read of a WHERE."""
+        first = self.schemas[table].partition_indexes
+
+        def tested(test: RowTest) -> Callable[[Row], bool]:
+            return lambda row: test(where, (row,), first)
+
+        return self._looked(table, where, tested)
+
+    def _looked(
+        self, table: str, where: ex.Expr | None, tested: Callable[[RowTest], Callable[[Row], bool]]
+    ) -> RowRead:
+        """A predicate read, by a test of rows that were read and one of others."""
+        matches = cache(tested(may_hold))
+        read = cache(tested(holds)) if where is not None and fallible(where) else matches
+        words = f"{table} WHERE {where}" if where is not None else table
+        return RowRead(table, words, matches, self.matching(table, read), self.version)
+
+    def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
+        """The live row versions that match."""
+        return tuple(row for file in self.files(table) for row in file.rows if matches(row.values))
+
+    def header(self, table: str) -> Header:
+        """What the log says of a table besides its files."""
+        return self.state(table).header or Header.of(self.schemas[table])
+
+    def files(self, table: str) -> tuple[File, ...]:
+        """The live files of a table."""
+        return self.state(table).files
+
+    def state(self, table: str) -> TableState:
+        """All that there is of a table."""
+        found = self.database.get(table)
+        if found is None:
+            raise ex.EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
+        return found
+
+    def inserted(
+        self, schema: Schema, branches: Iterable[Iterable[Row]], error: str = SPARK_CAST
+    ) -> list[tuple[TableRow, ...]]:
+        """The rows of each branch with fresh identities, stored into the columns' types."""
+        fresh = count()
+        return [
+            tuple(
+                TableRow(f"{self.writer}.{next(fresh)}", self.writer, _stored(schema, row, error))
+                for row in rows
+            )
+            for rows in branches
+        ]
+
+    def written(self, schema: Schema, branches: Iterable[Iterable[TableRow]]) -> tuple[File, ...]:
+        """The files of a write: for each branch one per partition, cut at ``rows_per_file``."""
+        files: list[File] = []
+        for branch in branches:
+            by_partition: dict[Row, list[TableRow]] = {}
+            for row in branch:
+                by_partition.setdefault(schema.partition_of(row.values), []).append(row)
+            for partition in sort_rows(by_partition):
+                rows = by_partition[partition]
+                folder = f"{schema.folder(partition)}/" if partition else ""
+                size = schema.rows_per_file or len(rows)
+                for start in range(0, len(rows), size):
+                    path = f"{folder}{self.writer}-{len(files)}"
+                    files.append(File.of(path, partition, tuple(rows[start : start + size])))
+        return tuple(files)
+
+    def footprint(
+        self,
+        schema: Schema,
+        accesses: Iterable[Access],
+        adds: Iterable[File | RawFile],
+        removes: Iterable[File | RawFile] = (),
+        *,
+        scanned: bool = False,
+    ) -> Footprint:
+        """The footprint of a statement with these accesses. If it ``scanned`` rows of the target, or has
+        it in a plan, it is, without skipping, marked as reading everything (PrepareDeltaScan.scala,
+        prepareDeltaScanWithoutFileSkipping); what is cached it does not scan.
+        """
+        live = self.files(schema.name)
+        adds, removes = tuple(adds), tuple(removes)
+        cached = self.outside.cached
+        noticed = [
+            access
+            for access in accesses
+            if access.tracked != "nothing" and not (access.scan and access.table in cached)
+        ]
+        scanned |= any(access.scan for access in noticed)
+        predicates: list[tuple[ex.Expr, ...]] = []
+        files: set[str] = set()
+        for access in noticed:
+            if access.tracked == "plan" or (access.scan and not self.skipping):
+                continue
+            filters = access.filters(schema)
+            predicates.append(self.bound(filters.partition))
+            if access.tracked == "files":
+                kept = filters.files(schema, live, skipping=self.skipping)
+                files.update(file.path for file in kept)
+        if scanned and not self.skipping:
+            predicates.append(())
+        return Footprint(
+            schema,
+            predicates=tuple(predicates),
+            files=frozenset(files),
+            adds=tuple(f.partition for f in adds),
+            removes=frozenset(f.path for f in removes),
+            data_change=bool(adds or removes),
+            whole_table=any(a.whole for a in noticed) or (scanned and not self.skipping),
+        )
+
+
+def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows that a branch gives, of those that its scan left."""
+    if isinstance(branch, qu.Values):
+        if not holds(branch.where, ()):
+            return ()
+        return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in branch.rows)
+    left = [(row,) for row in around if holds(branch.where, (row,))]
+    if branch.grouped and not branch.keys:
+        return (tuple(ex.evaluate(item, (), left) for item in branch.items),)
+    if branch.grouped:
+        groups: dict[Row, list[tuple[Row, ...]]] = {}
+        for rows in left:
+            groups.setdefault(tuple(ex.evaluate(k, rows) for k in branch.keys), []).append(rows)
+        return tuple(
+            tuple(ex.evaluate(item, groups[key][0], groups[key]) for item in branch.items)
+            for key in sort_rows(groups)
+        )
+    return tuple(tuple(ex.evaluate(item, rows) for item in branch.items) for rows in left)
+
+
+def _correlated(condition: ex.Expr) -> bool:
+    return any(subquery.correlated for subquery in ex.subqueries(condition))
+
+
+def _padded(outer: Row, side: int) -> tuple[Row, ...]:
+    return (outer,) + ((),) * (side - 1) if side else ()
+
+
+def _stored(schema: Schema, row: Row, error: str) -> Row:
+    """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error."""
+    return tuple(
+        ex.fit(v, c.type, error) if isinstance(v, int) and c.type in ex.RANGES else v
+        for v, c in zip(row, schema.columns, strict=True)
+    )
+
+
+def assigned(
+    schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
+) -> Row:
+    """A row of UPDATE or MERGE after SET."""
+    values = dict(sets)
+    after = tuple(ex.evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
+    return _stored(schema, after, DELTA_CAST)

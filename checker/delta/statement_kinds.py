@@ -1,0 +1,66 @@
+"""Of what kinds a statement is, as pages that say which statements conflict tell them apart: the names of sets
+of a frame, by the statement alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model import definition as df
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.normal import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.model.query import Query
+
+__all__ = ["KINDS", "statement_kinds"]
+
+KINDS = ("Merging", "Deleting", "Compacting", "Vacuuming", "Creating", "Complex", "Unfiltered")
+
+
+def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
+    """The KINDS that a statement is of.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.specs.sql import read_statement
+    >>> t = {"t": Schema("t", (Column("id", "INT"),))}
+    >>> merge = "MERGE INTO t USING (SELECT 1 AS id) AS s ON {} WHEN MATCHED THEN DELETE"
+    >>> for on in ("t.id = s.id", "t.id = s.id AND t.id > 0"):
+    ...     print(statement_kinds(read_statement(merge.format(on), t)))
+    ('Merging', 'Unfiltered')
+    ('Merging',)
+    """
+    return tuple(_kinds(statement))
+
+
+def _kinds(statement: st.Statement) -> Iterator[str]:
+    conditions: list[ex.Expr | None] = []
+    match statement:
+        case st.Merge(source=source, on=on):
+            yield "Merging"
+            if not any({column.side for column in columns(c)} == {0} for c in ex.conjuncts(on)):
+                yield "Unfiltered"
+            conditions = [on, *_wheres(source), *(c.condition for c in statement.not_matched)]
+            conditions += (c.condition for c in (*statement.matched, *statement.by_source))
+        case st.Delete(where=where):
+            yield "Deleting"
+            conditions = [where]
+        case st.Update(where=where):
+            conditions = [where]
+        case st.Insert(query=query):
+            conditions = [statement.where, *_wheres(query)]
+        case st.Optimize():
+            yield "Compacting"
+        case st.Vacuum():
+            yield "Vacuuming"
+        case df.Create() | df.Replace():
+            yield "Creating"
+    if ex.subqueries(*conditions):
+        yield "Complex"
+
+
+def _wheres(query: Query) -> Iterator[ex.Expr | None]:
+    return (branch.where for branch in query)

@@ -1,0 +1,1 @@
+"""delta-rs on the log of Delta: what it takes a statement to read."""

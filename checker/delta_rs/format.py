@@ -1,0 +1,53 @@
+"""delta-rs as a format: another writer of Delta's log, with read sets and conflict rules of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.commits import after_as_logged
+from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta_rs.read_sets import READ_SETS, read_set
+from isolitmus.model.table import TableState
+from isolitmus.model.vocabulary import terms_of
+
+if TYPE_CHECKING:
+    from isolitmus.model.execution import Database, Event
+    from isolitmus.model.statement import Statement
+
+__all__ = ["DELTA_RS"]
+
+
+def _reads(event: Event, statement: Statement, database: Database) -> Event:
+    """The transaction with what delta-rs takes it to have read."""
+    footprint = event.effect.footprint
+    if footprint is None:
+        return event
+    table = database.get(footprint.schema.name, TableState())
+    return replace(event, read_set=read_set(statement, footprint.schema, table.files))
+
+
+def _foreign(event: Event) -> Event:
+    """The commit as Spark finds it in the log: by itself delta-rs never says that it is a blind append."""
+    footprint = event.effect.footprint
+    if footprint is None:
+        return event
+    silent = replace(footprint, settings=replace(footprint.settings, claims=False))
+    return replace(event, effect=replace(event.effect, footprint=silent))
+
+
+DELTA_RS = replace(
+    DELTA,
+    name="delta-rs",
+    title="delta-rs on the log of Delta",
+    terms=terms_of(*DELTA.terms, *READ_SETS),
+    after=after_as_logged,
+    reads=_reads,
+    foreign=_foreign,
+    protocols=("delta-rs-serializable", "delta-rs-write-serializable"),
+    random=(),
+    unsearched=(
+        "what a commit of delta-rs leaves is what the log replays, and in the tables that are searched and"
+        " counted the rows decide; isolitmus run carries a litmus test out under it"
+    ),
+)

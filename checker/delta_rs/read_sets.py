@@ -1,0 +1,85 @@
+"""What delta-rs takes a statement to read: its condition, as it stands, on partitions and statistics.
+
+Delta's transactions record the files and predicates of their scans. delta-rs has one condition for each
+operation and compares it with what winners add and remove (conflict_checker.rs; protocol/mod.rs,
+read_predicate and read_whole_table). A frame has these relations only where a protocol asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.accesses import accesses
+from isolitmus.checker.delta.skipping import target_filters_of
+from isolitmus.model import statement as st
+from isolitmus.model.execution import ReadSet
+from isolitmus.model.vocabulary import relations_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.delta.skipping import Filters
+    from isolitmus.model.execution import Event
+    from isolitmus.model.file import File
+    from isolitmus.model.frame import FrameBuilder
+    from isolitmus.model.schema import Schema
+
+__all__ = ["READ_SETS", "add_read_sets", "read_set"]
+
+READ_SETS = relations_of("delta-rs")
+"""The relations that a frame has where its transactions have read sets."""
+FILTERED = (st.Delete, st.Insert, st.Merge, st.Update)
+"""The statements whose condition is compared with what winners add."""
+
+
+def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> ReadSet:
+    """The read set of a statement on a table that has these files.
+
+    Without a condition an operation reads every file that is there, for what winners remove, and
+    nothing, for what they add; a MERGE whose ON says nothing of the target alone reads everything.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.file import File, TableRow
+    >>> from isolitmus.specs.sql import read_statement
+    >>> t = Schema("t", (Column("id", "INT"),))
+    >>> file = File.of("f", (), (TableRow("a", "", (1,)),))
+    >>> delete = read_statement("DELETE FROM t WHERE id > 5", {"t": t})
+    >>> found = read_set(delete, t, [file])
+    >>> found.files, found.could_match(file)
+    (frozenset(), False)
+    """
+    reads = accesses(statement, {schema.name: schema}) if isinstance(statement, FILTERED) else ()
+    target = next((access for access in reads if access.role in ("target", "match")), None)
+    unconditional = target is None or target.where is None
+    if target is None or (unconditional and isinstance(statement, st.Delete | st.Insert)):
+        return ReadSet(frozenset(file.path for file in files), lambda _: False)
+    if target.role == "target":
+        return _filtered(target.filters(schema), schema, files)
+    filters = target_filters_of(schema, target.where)
+    return ReadSet(None, lambda _: True) if filters is None else _filtered(filters, schema, files)
+
+
+def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSet:
+    return ReadSet(
+        frozenset(file.path for file in filters.files(schema, files)),
+        lambda file: bool(filters.files(schema, (file,))),
+    )
+
+
+def add_read_sets(events: Sequence[Event], builder: FrameBuilder) -> None:
+    """Add the relations of READ_SETS to the frame of some transactions."""
+    builder.have(*READ_SETS)
+    for j, loser in enumerate(events):
+        known = loser.read_set
+        if known is None:
+            continue
+        for i, winner in enumerate(events):
+            wrote, read = winner.effect.footprint, loser.effect.footprint
+            if i == j or wrote is None or read is None or wrote.table != read.table:
+                continue
+            nouns = {"winner": winner.name, "loser": loser.name, "table": wrote.table}
+            if any(map(known.could_match, winner.effect.adds)):
+                builder.add("adds-could-match", i, j, "added, read set", **nouns)
+            gone = wrote.removes
+            if gone and (known.files is None or not gone.isdisjoint(known.files)):
+                builder.add("removes-could-match", i, j, "removed, read set", **nouns)

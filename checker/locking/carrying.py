@@ -1,0 +1,326 @@
+"""A schedule carried out where transactions wait for each other.
+
+A step that has to wait is put off, and the schedule goes on. As soon as it need not wait any more, the transaction goes on with
+it, and with its own later steps that have come up meanwhile, before the next step of the schedule; whoever has
+waited longest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.locking.events import DEADLOCK, Scanned, Wrote
+from isolitmus.checker.locking.locks import Lock, LockTable
+from isolitmus.checker.locking.rows import Store
+from isolitmus.checker.locking.rules import rules_of
+from isolitmus.checker.locking.scans import Hit, Passed, Shared
+from isolitmus.checker.locking.statements import WRITE_CONFLICT, UnderWay
+from isolitmus.checker.running.execute import stages
+from isolitmus.model.errors import StepBeyond
+from isolitmus.model.execution import Event, Execution, RowRead, RowWrite
+from isolitmus.model.expression import EvaluationError
+from isolitmus.model.file import TableRow
+from isolitmus.model.number import many
+from isolitmus.model.run import Wait
+from isolitmus.model.statement import statements_of
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.toml_file import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.checker.locking.rules import Rules
+    from isolitmus.checker.locking.scans import Trace
+    from isolitmus.model.execution import Database
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schedule import Step
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Row
+
+__all__ = ["LitmusUnderWay", "SessionUnderWay", "by_itself", "effect_of", "stepwise"]
+
+
+def stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
+    """The execution of a litmus test under a protocol. A step to a row that a scan does not give under it ends
+    the scan; StepBeyond if it does not give that without any locks either.
+    """
+    database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
+    running = LitmusUnderWay(litmus, database, rules_of(protocol))
+    done = running.execution()
+    if running.beyond and protocol is not None:  # under this protocol scans may give less
+        stepwise(litmus, None)
+    elif running.beyond:
+        file = litmus.path.name if litmus.path is not None else f"{litmus.name}.toml"
+        raise StepBeyond(f"{Source(file, litmus.text).place('schedule')}: {running.beyond}")
+    return done
+
+
+def by_itself(litmus: Litmus, name: str, database: Database, _inits: object) -> Scanned:
+    """What a transaction does all by itself."""
+    client = litmus.client(name)
+    one = UnderWay(name, _work(database, litmus.tables), client.scan, client.each)
+    return _through(one, litmus.transactions[name])
+
+
+def effect_of(
+    statement: Statement, database: Database, name: str, tables: Mapping[str, Schema]
+) -> Scanned:
+    """What a statement, or a sequence of them, does all by itself."""
+    return _through(UnderWay(name, _work(database, tables), (), each=False), statement)
+
+
+def _work(database: Database, tables: Mapping[str, Schema]) -> Shared:
+    return Shared(Store(database, tables), LockTable(), rules_of(None))
+
+
+def _through(one: UnderWay, statement: Statement) -> Scanned:
+    try:
+        emitted = [
+            hit.values
+            for part in statements_of(statement)
+            for hit in one.run(part)
+            if isinstance(hit, Hit)
+        ]
+    except EvaluationError as error:
+        return Scanned(error=error)
+    return _effect(one, tuple(emitted), ())
+
+
+@dataclass(slots=True)
+class SessionUnderWay:
+    """A transaction with its client: what it has been asked for and has not done yet."""
+
+    transaction: UnderWay
+    """What it has read and written."""
+    statements: tuple[Statement, ...]
+    """What it consists of."""
+    going: Iterator[Lock | Hit | Passed | None]
+    """What is left of it."""
+    steps: list[Step] = field(default_factory=list)
+    """What it has been asked for and has not done."""
+    wants: Lock | None = None
+    """What it waits for."""
+    ran: int = 0
+    """How many of its statements are over."""
+    came: list[Hit | Passed | None] = field(default_factory=list)
+    """The steps of its plan so far; None: a statement was over."""
+    emitted: list[Row] = field(default_factory=list)
+    """The rows that its scans came to and were about."""
+    waits: list[Wait] = field(default_factory=list)
+    """When it waited, and for whom."""
+    ended: bool = False
+    """Whether it has committed, or has ended otherwise."""
+    versions: tuple[int, int] | None = None
+    """The versions that there were last when it began, and when it ended, or so far."""
+
+
+class LitmusUnderWay:
+    """A litmus test under way."""
+
+    def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
+        self.litmus = litmus
+        self.work = Shared(Store(database, litmus.tables), LockTable(), rules)
+        self.beyond = ""
+        self.states: list[Database] = [self.work.store.database()]
+        self.events: list[Event] = []
+        self.sessions: dict[str, SessionUnderWay] = {}
+        for name, transaction in litmus.transactions.items():
+            client = litmus.client(name)
+            one = UnderWay(name, self.work, client.scan, client.each)
+            parts = statements_of(transaction)
+            self.sessions[name] = SessionUnderWay(one, parts, _going(one, parts))
+
+    def execution(self) -> Execution:
+        """All of it."""
+        for step in self.litmus.schedule.steps:
+            session = self.sessions[step.transaction]
+            if session.ended:
+                continue
+            session.steps.append(step)
+            if session.wants is None:
+                self.advance(session)
+            self.wake()
+        assert all(session.ended for session in self.sessions.values()), (
+            "who waits is behind one who ends"
+        )
+        return Execution(tuple(self.events), tuple(self.states), self.litmus.format)
+
+    def wake(self) -> None:
+        """Let go on who need not wait any more, first who has waited longest."""
+        locks = self.work.locks
+        while free := next((lock for lock in locks.waiting if not locks.behind(lock)), None):
+            session = self.sessions[free.owner]
+            session.wants = None
+            self.advance(session)  # it has its place in the queue until it has what it wanted
+            if session.wants != free and free in locks.waiting:
+                locks.waiting.remove(free)
+
+    def advance(self, session: SessionUnderWay) -> None:
+        """Do what a transaction was asked for, until it is done or has to wait."""
+        if session.versions is None:
+            session.versions = len(self.states) - 1, len(self.states) - 1
+        while session.steps and not session.ended:
+            step = session.steps[0]
+            if self.reached(session, step):
+                session.steps.pop(0)
+                if step.action == "rollback":
+                    self.end(session, rolled_back=True)
+                elif step.ends:
+                    self.commit(session)
+                continue
+            try:
+                event = next(session.going)
+            except EvaluationError as error:
+                conflict = error.exception if error.exception == WRITE_CONFLICT else None
+                self.end(session, error=None if conflict else error, conflict=conflict)
+                return
+            if isinstance(event, Lock):
+                self.wait(session, step, event)
+                return
+            session.came.append(event)
+            if event is None:
+                session.ran += 1
+            elif isinstance(event, Hit):
+                session.emitted.append(event.values)
+
+    def reached(self, session: SessionUnderWay, step: Step) -> bool:
+        """Whether a transaction has come as far as a step says."""
+        match step.action:
+            case "scan":
+                assert step.number is not None
+                came = len(session.emitted)
+                over = session.ran == len(session.statements)
+                if came > step.number or (over and came < step.number):
+                    self.beyond = self.beyond or (
+                        f"schedule step '{step}' comes where the scans of {step.transaction} have given"
+                        f" {many(came, 'row')}{_instead(step, came, over=over)}"
+                    )
+                return came >= step.number or over
+            case "step":
+                assert step.number is not None
+                went, over = len(session.came), session.ran == len(session.statements)
+                if over and went < step.number:
+                    self.beyond = self.beyond or (
+                        f"schedule step '{step}' comes where the scans of {step.transaction} have gone"
+                        f" {many(went, 'step')}{_instead(step, went, over=over)}"
+                    )
+                return went >= step.number or over
+            case "statement":
+                return session.ran >= (step.number or 0)
+            case "commit" | "both":
+                return session.ran == len(session.statements)
+            case _:
+                return True
+
+    def wait(self, session: SessionUnderWay, step: Step, wanted: Lock) -> None:
+        """Put a transaction into the queue; if it then waits for itself, one of those in the circle ends."""
+        locks, name = self.work.locks, session.transaction.name
+        session.waits.append(Wait(str(step), locks.behind(wanted)))
+        locks.wait(wanted)
+        session.wants = wanted
+        while circle := locks.cycle(name):  # who waits for several may be in several circles
+            self.end(self.sessions[self.victim(circle, name)], conflict=DEADLOCK)
+
+    def victim(self, circle: tuple[str, ...], requester: str) -> str:
+        """Which of those who wait for each other ends."""
+        locks = self.work.locks
+        if self.work.rules.victim == "earliest":
+            return next(lock.owner for lock in locks.waiting if lock.owner in circle)
+        if self.work.rules.victim == "fewest-locks":
+            return min(reversed(circle), key=locks.weight)
+        return requester
+
+    def commit(self, session: SessionUnderWay) -> None:
+        """What it wrote is there for all; what it held is free."""
+        name, store = session.transaction.name, self.work.store
+        done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits))
+        store.commit(name)
+        version = len(self.states) if done.writes else None
+        self.over(session, Event(name, done, 0, version, session=self.litmus.client(name).session))
+        if version is not None:
+            self.states.append(store.database())
+
+    def end(
+        self,
+        session: SessionUnderWay,
+        *,
+        error: EvaluationError | None = None,
+        conflict: str | None = None,
+        rolled_back: bool = False,
+    ) -> None:
+        """A transaction ends without a commit: what it wrote is gone."""
+        name = session.transaction.name
+        done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits), error)
+        self.work.store.undo(name)
+        self.over(session, Event(name, done, 0, conflict=conflict, rolled_back=rolled_back))
+
+    def over(self, session: SessionUnderWay, event: Event) -> None:
+        session.ended, session.wants = True, None
+        if session.versions is not None:
+            session.versions = session.versions[0], len(self.states) - 1
+        session.steps.clear()
+        close = getattr(session.going, "close", None)
+        if close is not None:
+            close()
+        self.work.locks.leave(session.transaction.name)
+        self.events.append(event)
+
+
+def _instead(step: Step, came: int, *, over: bool) -> str:
+    """What would have been right of a step to a row that a scan does not give, or has given."""
+    if not over:
+        return f"; use {replace(step, number=came + 1)}"
+    return f" and are over; {f'use {replace(step, number=came)}' if came else 'leave it out'}"
+
+
+def _going(one: UnderWay, parts: tuple[Statement, ...]) -> Iterator[Lock | Hit | Passed | None]:
+    """The statements one after another; None after each."""
+    for part in parts:
+        yield from one.run(part)
+        yield None
+
+
+def _effect(
+    one: UnderWay,
+    emitted: tuple[Row, ...],
+    waits: tuple[Wait, ...],
+    error: EvaluationError | None = None,
+) -> Scanned:
+    """What a transaction has done before it ends."""
+    writes = tuple(_writes(one))
+    tables = sorted({write.table for write in writes})
+    return Scanned(
+        reads=tuple(map(_read, one.traces)),
+        writes=writes,
+        footprint=Wrote(tables[0]) if tables else None,  # type: ignore[arg-type]
+        rows=None if one.rows is None else tuple(one.rows),
+        error=error,
+        emitted=emitted,
+        waits=waits,
+        traces=tuple(one.traces),
+        store=one.work.store,
+    )
+
+
+def _read(trace: Trace) -> RowRead:
+    """A scan as a read by predicate: of rows that it emitted, the versions that it read."""
+    matched = (TableRow(v.row.id, v.version.writer, v.version.values or ()) for v in trace.visits)
+    return RowRead(trace.table, trace.words, trace.asks, tuple(matched))
+
+
+def _writes(one: UnderWay) -> Iterator[RowWrite]:
+    """What it leaves of each row that it wrote."""
+    for rows in one.work.store.rows.values():
+        for row in rows:
+            mine = [v for v in row.versions if v.writer == one.name and v.undone is None]
+            if mine:
+                first = row.versions.index(mine[0])
+                before = next(
+                    (v.values for v in reversed(row.versions[:first]) if v.committed is not None),
+                    None,
+                )
+                if before != mine[-1].values or before is not None:
+                    yield RowWrite(row.table, row.id, before, mine[-1].values)

@@ -1,0 +1,97 @@
+"""Engines with locks and scans as a format: rows in place, indexes, and plans that go through them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.locking.carrying import by_itself, effect_of, stepwise
+from isolitmus.checker.locking.events import told
+from isolitmus.checker.locking.frames import RELATIONS, SETS, scan_frame
+from isolitmus.checker.locking.plans import statement
+from isolitmus.checker.locking.rules import rules
+from isolitmus.checker.locking.terms import OWN
+from isolitmus.model.file import File, TableRow
+from isolitmus.model.format import Format, RandomTests
+from isolitmus.model.table import TableState
+from isolitmus.model.vocabulary import terms_of
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from isolitmus.checker.locking.interleavings import Interleavings
+    from isolitmus.model.execution import Database, Event
+    from isolitmus.model.format import Driver, Executor
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+
+__all__ = ["LOCKING"]
+
+
+def _duck(litmus: Litmus) -> Executor:
+    from isolitmus.checker.locking.duck import DuckTexts
+
+    return DuckTexts(litmus)
+
+
+def _sessions() -> SearchStrategy[Litmus]:
+    from isolitmus.checker.locking.strategies import session_tests
+
+    return session_tests()
+
+
+def _interleaved(litmus: Litmus, protocol: Spec) -> Interleavings:
+    from isolitmus.checker.locking.interleavings import interleavings
+
+    return interleavings(litmus, protocol)
+
+
+def _after(database: Database, event: Event) -> Database:
+    """The rows after a commit, each as a file of its own, in the order in which they came."""
+    rows = {
+        (name, row.id): row
+        for name, state in database.items()
+        for file in state.files
+        for row in file.rows
+    }
+    for write in event.effect.writes:
+        key = write.table, write.id
+        if write.after is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = TableRow(write.id, event.name, write.after)
+    return {
+        name: TableState(
+            tuple(File.of(k, (), (row,)) for (of, k), row in rows.items() if of == name)
+        )
+        for name in database
+    }
+
+
+def _drive(_litmus: Litmus, _inits: object) -> Driver:
+    raise AssertionError("nobody drives what carries itself out")
+
+
+LOCKING = Format(
+    name="locking",
+    title="engines with locks and scans, or with snapshots of statements",
+    log="locking",
+    terms=terms_of(*RELATIONS, *SETS, *OWN),
+    statement=statement,
+    empty=lambda _schema: TableState(),
+    effect=effect_of,
+    after=_after,
+    frame=scan_frame,
+    drive=_drive,
+    alone=by_itself,
+    independent=_duck,
+    steps=True,
+    carry_out=stepwise,
+    interleave=_interleaved,
+    clauses=rules,
+    told=told,
+    dirty=True,
+    protocols=("locking-read-committed",),
+    random=(RandomTests("sessions", "sessions on a table of three rows", _sessions),),
+    levels=("row-once", "serializable"),
+    universe="scans",
+)

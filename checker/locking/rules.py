@@ -1,0 +1,213 @@
+"""What a protocol's clauses say: what is seen, what is locked, how much of it and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import ClauseError, near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.model.spec import Clause, Spec
+
+__all__ = ["Held", "Rules", "rules", "rules_of"]
+
+SIGHTS = ("current", "committed", "statement", "transaction", "first")
+"""What a scan sees of a row: what it is now, be it committed or not; what was committed last; the same at the
+start of the statement, of the transaction, of everything."""
+CHANGED = ("recheck", "refuse")
+SUBJECTS = ("reads", "searches", "seeks", "heaps", "writes", "ranges")
+MODES = ("S", "U", "X")
+GRANULES = ("row", "page", "table")
+RANGES = ("next-key", "previous-key")
+RELEASES = ("read", "next-asked", "next-got", "statement", "commit")
+VICTIMS = ("requester", "earliest", "fewest-locks")
+LARGEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lock: its mode, of what, and until when it is held."""
+
+    mode: str
+    granule: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The clauses of a protocol.
+
+    Without any, as a history is looked at under no protocol: everybody sees what is there, and only writers
+    keep each other out.
+    """
+
+    see: str = "current"
+    """What a query sees."""
+    search: str | None = None
+    """What UPDATE and DELETE see of the rows that they look for; None: what a query sees."""
+    changed: str = "recheck"
+    """What becomes of a row that was changed since what was seen of it: its condition is asked anew, or the
+    transaction ends."""
+    reads: Held | None = None
+    """What a query locks; None: nothing."""
+    searches: Held | None = None
+    """What UPDATE and DELETE lock where they look for rows; None: nothing."""
+    seeks: Held | None = None
+    """The same where they look by an index; None: as where they do not."""
+    heaps: Held | None = None
+    """What a scan locks that goes by no index, exclusively where UPDATE or DELETE looks; None: as any."""
+    writes: Held = Held("X", "row", "commit")
+    """What is locked where something is written."""
+    ranges: str | None = None
+    """Whether the gaps between what is read are locked until the end, each with the key after it or before it."""
+    escalate: int | None = None
+    """From so many rows on a table is locked instead."""
+    page: int = 1
+    """So many entries of an index share a page."""
+    victim: str = "requester"
+    """Who ends if some wait for each other."""
+
+    def of_scan(self, *, indexed: bool, writes: bool) -> Held | None:
+        """What a scan locks: one that goes by an index or not, and looks for what is to be written or not."""
+        if self.heaps is not None and not indexed:
+            return replace(self.heaps, mode="X") if writes else self.heaps
+        if not writes:
+            return self.reads
+        return self.seeks if indexed and self.seeks is not None else self.searches
+
+    @property
+    def searched(self) -> str:
+        """What UPDATE and DELETE see."""
+        return self.search or self.see
+
+
+def rules(clauses: Sequence[Clause]) -> Rules:
+    """The rules that some clauses are; ClauseError, with the near miss, for what is none.
+
+    >>> from isolitmus.model.spec import Clause
+    >>> rules([Clause(("lock", "reads", "S", "row", "until", "next-asked"))]).reads
+    Held(mode='S', granule='row', until='next-asked')
+    >>> rules([Clause(("see", "comitted"))])
+    Traceback (most recent call last):
+    isolitmus.model.errors.ClauseError: no 'comitted' here; did you mean 'committed'?
+    """
+    said: dict[str, int] = {}
+    found = Rules()
+    for number, clause in enumerate(clauses):
+        key, found = _read(found, _Words(number, clause.words))
+        if key in said:
+            raise ClauseError(f"'{key}' is said twice", number)
+        said[key] = number
+    number = len(clauses) - 1
+    granules = {held.granule for held in (found.reads, found.searches, found.writes) if held}
+    if "page" in granules and granules & {"row"}:
+        raise ClauseError(
+            "locks of pages and locks of rows do not meet; one granule is wanted", number
+        )
+    if found.ranges is not None and found.reads is None:
+        raise ClauseError(
+            "ranges are locked by whoever locks reads; say lock reads …", said["lock ranges"]
+        )
+    return found
+
+
+def rules_of(protocol: Spec | None) -> Rules:
+    """The rules of a protocol; of none, or of a spec without clauses, those under which every commit goes through."""
+    return Rules() if protocol is None else rules(protocol.clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A clause, word by word."""
+
+    clause: int
+    words: tuple[str, ...]
+
+    def one(self, k: int, known: Sequence[str]) -> str:
+        """A word that is one of some."""
+        word = self.at(k, f"one of {', '.join(known)}")
+        if word not in known:
+            raise ClauseError(f"no '{word}' here{near(word, known)}", self.clause, k)
+        return word
+
+    def at(self, k: int, wanted: str) -> str:
+        if k >= len(self.words):
+            raise ClauseError(
+                f"'{' '.join(self.words)}' ends where {wanted} is wanted", self.clause, k - 1
+            )
+        return self.words[k]
+
+    def number(self, k: int, least: int) -> int:
+        word = self.at(k, "a whole number")
+        if not word.isdecimal() or not least <= int(word) <= LARGEST:
+            raise ClauseError(
+                f"'{word}' is no whole number from {least} to {LARGEST:,}", self.clause, k
+            )
+        return int(word)
+
+    def end(self, k: int) -> None:
+        if len(self.words) > k:
+            raise ClauseError(f"'{self.words[k]}' is too much here", self.clause, k)
+
+
+def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
+    first = words.words[0]
+    if first == "lock":
+        return _lock(found, words)
+    readers: dict[str, Callable[[], Rules]] = {
+        "see": lambda: replace(found, see=words.one(1, SIGHTS)),
+        "search": lambda: replace(found, search=words.one(1, SIGHTS)),
+        "changed": lambda: replace(found, changed=words.one(1, CHANGED)),
+        "victim": lambda: replace(found, victim=words.one(1, VICTIMS)),
+    }
+    if first in readers:
+        words.end(2)
+        return first, readers[first]()
+    if first == "pages":
+        words.one(1, ("of",))
+        words.end(3)
+        return first, replace(found, page=words.number(2, 1))
+    words.one(1, ("to",))
+    words.one(2, ("table",))
+    words.one(3, ("at",))
+    words.end(5)
+    return first, replace(found, escalate=words.number(4, 1))
+
+
+def _lock(found: Rules, words: _Words) -> tuple[str, Rules]:
+    subject = words.one(1, SUBJECTS)
+    mode = words.one(2, MODES)
+    what = words.one(3, RANGES if subject == "ranges" else GRANULES)
+    words.one(4, ("until",))
+    until = words.one(5, RELEASES)
+    words.end(6)
+    said = f"lock {subject}"
+    if subject in ("writes", "ranges") and until != "commit":
+        raise ClauseError(
+            f"locks of {subject} are held until commit, else nothing could be rolled back"
+            if subject == "writes"
+            else "locks of ranges are held until commit",
+            words.clause,
+            5,
+        )
+    if subject == "writes" and mode != "X":
+        raise ClauseError(
+            "writes are locked X: two that write one row at a time overwrite each other",
+            words.clause,
+            2,
+        )
+    if subject == "ranges":
+        return said, replace(found, ranges=what)
+    held = Held(mode, what, until)
+    if subject == "reads":
+        return said, replace(found, reads=held)
+    if subject == "searches":
+        return said, replace(found, searches=held)
+    if subject == "seeks":
+        return said, replace(found, seeks=held)
+    if subject == "heaps":
+        return said, replace(found, heaps=held)
+    return said, replace(found, writes=held)

@@ -1,0 +1,356 @@
+"""A scan: entry by entry through an index, in its order, under the locks of its protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.model import expression as ex
+from isolitmus.model.normal import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.locking.locks import LockTable
+    from isolitmus.checker.locking.rows import Entry, Image, Position, Store, Stored
+    from isolitmus.checker.locking.rules import Held, Rules
+    from isolitmus.model.schema import Column, Index
+    from isolitmus.model.values import Row
+
+__all__ = ["OVER", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit"]
+
+
+@dataclass(slots=True)
+class Visit:
+    """A row that a scan emitted: the version that it read, where that stood, and when."""
+
+    row: Stored
+    version: Image
+    position: Position
+    at: int
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a scan did: which rows it emitted, and when it had come how far."""
+
+    statement: int
+    """The number of its statement in the transaction, from 1."""
+    table: str
+    """What it scans."""
+    index: Index | None
+    """By which index; None: in the order in which the rows came."""
+    words: str
+    """Its condition in words."""
+    matches: Sequence[ex.Expr]
+    """The parts of its condition."""
+    outer: tuple[Row, ...]
+    """The rows of the queries around it."""
+    columns: Sequence[Column]
+    """Those of the table."""
+    sight: str
+    """What it sees (``rules``)."""
+    began: int
+    """The time of its snapshot; without one, when it began."""
+    visits: list[Visit] = field(default_factory=list)
+    """The rows that it emitted, in order."""
+    passed: list[tuple[Position | None, int]] = field(default_factory=list)
+    """Positions, each with when the scan came there; None: to its end."""
+    again: dict[str, int] = field(default_factory=dict)
+    """The rows of which it looked at the newest version once more, each with when."""
+
+    def look_again(self, row: Stored, version: Image | None, at: int) -> bool:
+        """Whether a row, of which there is another version than the one that was emitted, is still asked for; from
+        then on that version is what was read.
+        """
+        self.again[row.id] = at
+        (seen,) = (visit for visit in self.visits if visit.row is row)
+        if version is None or not self.asks(version.values):
+            self.visits.remove(seen)
+            return False
+        seen.version, seen.at = version, at
+        return True
+
+    def asks(self, values: Row | None) -> bool:
+        """Whether it is about a row with these values."""
+        return values is not None and true(self.matches, (*self.outer, values))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A row that a scan has come to, and that it is about."""
+
+    row: Stored
+    version: Image
+    values: Row
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A scan has come to an entry of a row that it is not about, or (None) to its end."""
+
+    position: Position | None
+
+
+OVER = Passed(None)
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the transactions of a run share."""
+
+    store: Store
+    locks: LockTable
+    rules: Rules
+
+
+@dataclass(slots=True)
+class ScanPlan:
+    """A scan to be made."""
+
+    who: str
+    """The transaction."""
+    table: str
+    """What is scanned."""
+    index: Index | None
+    """By which index; None: in the order in which the rows came."""
+    where: tuple[ex.Expr, ...]
+    """The parts of its condition, without subqueries."""
+    outer: tuple[Row, ...]
+    """The rows of the queries around it."""
+    sight: str
+    """What it sees (``rules``)."""
+    at: int
+    """The time of its snapshot; without one, when it begins."""
+    held: Held | None
+    """What it locks; None: nothing."""
+    statement: int
+    """The number of its statement in the transaction, from 1."""
+    passing: set[str] = field(default_factory=set)
+    """The rows that it passes over: the statement has written them itself."""
+    until_statement: list[Lock] = field(default_factory=list)
+    """Where it leaves the locks that it keeps for its statement."""
+
+    def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
+        """A lock where it has to wait for one, and each entry that it comes to."""
+        words = " AND ".join(map(str, self.where)) or "TRUE"
+        trace = Trace(
+            self.statement,
+            self.table,
+            self.index,
+            words,
+            self.where,
+            self.outer,
+            work.store.schemas[self.table].columns,
+            self.sight,
+            self.at,
+        )
+        traces.append(trace)
+        cursor: Position | None = None
+        mine: Lock | None = None
+        while True:
+            entry, beyond = self.next(work.store, cursor)
+            place = None if entry is None else self.place(work, entry)
+            if mine is not None and self.leaves(mine, place, "next-asked"):
+                work.locks.release(mine)
+                mine = None
+            if entry is None or place is None:
+                break
+            got = mine
+            if self.held is not None and (mine is None or mine.place != place):
+                wanted = Lock(self.who, place, self.held.mode)
+                covered = work.locks.covered(wanted)
+                if not covered and work.locks.behind(wanted):
+                    yield wanted
+                    continue
+                if not covered:
+                    work.locks.grant(wanted)
+                    self.keeps(wanted)
+                if mine is not None:
+                    work.locks.release(mine)
+                got = None if covered else wanted
+            self.gap(work, entry.position)
+            cursor, mine = entry.position, got
+            trace.passed.append((cursor, work.store.now))
+            version = entry.row.seen(self.sight, self.at, self.who)
+            if mine is not None and self.held is not None and self.held.until == "read":
+                work.locks.release(mine)
+                mine = None
+            if (
+                mine is not None
+                and self.held is not None
+                and self.held.until in ("statement", "commit")
+            ):
+                mine = None
+            come: Hit | Passed = Passed(cursor)
+            passing = entry.ghost or entry.row.id in self.passing or version is None
+            if not passing and version is not None and trace.asks(version.values):
+                assert version.values is not None
+                trace.visits.append(Visit(entry.row, version, cursor, work.store.now))
+                come = Hit(entry.row, version, version.values, trace)
+            try:
+                yield come
+            except GeneratorExit:
+                if mine is not None:
+                    work.locks.release(mine)
+                raise
+        trace.passed.append((None, work.store.now))
+        self.gap(work, beyond)
+
+    def next(self, store: Store, cursor: Position | None) -> tuple[Entry | None, Position | None]:
+        """The next entry in its range; if there is none, where the first one beyond is."""
+        ghosts = self.held is not None
+        bounds = list(self.range())
+        inside = False
+        for entry in store.entries(
+            self.table, self.index, self.sight, self.at, self.who, ghosts=ghosts
+        ):
+            if cursor is not None and entry.position <= cursor:
+                continue
+            values = self.standing(entry)
+            if true(bounds, (*self.outer, values)):
+                return entry, None
+            if inside or cursor is not None or self.past(entry, bounds):
+                return None, entry.position
+        return None, None
+
+    def standing(self, entry: Entry) -> Row:
+        """The values by which an entry stands where it does."""
+        version = entry.row.last if entry.ghost else entry.row.seen(self.sight, self.at, self.who)
+        assert version is not None
+        assert version.values is not None
+        return version.values
+
+    def past(self, entry: Entry, bounds: Sequence[ex.Expr]) -> bool:
+        """Whether an entry outside the range comes after all of it."""
+        if self.index is None or not bounds:
+            return False
+        values = self.standing(entry)
+        for part in bounds:
+            rows = (*self.outer, values)
+            if ex.evaluate(part, rows) is True:
+                continue
+            return self.above(part, rows)
+        return False
+
+    def above(self, part: ex.Expr, rows: Sequence[Row]) -> bool:
+        """Whether a row that a bound excludes comes after what it admits."""
+        assert self.index is not None
+        if isinstance(part, ex.IsNull):
+            return not self.down(part.operand)
+        assert isinstance(part, ex.Compare)
+        column, other, op = self.sided(part)
+        a, b = ex.evaluate(column, rows), ex.evaluate(other, rows)
+        if b is None:
+            return True
+        greater = a is not None and bool(a > b or op == "<")  # type: ignore[operator]
+        return greater != self.down(column)
+
+    def sided(self, part: ex.Compare) -> tuple[ex.Expr, ex.Expr, str]:
+        """A comparison with the column of the index first."""
+        if self.own(part.left):
+            return part.left, part.right, part.op
+        turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(part.op, part.op)
+        return part.right, part.left, turned
+
+    def down(self, column: ex.Expr) -> bool:
+        """Whether the index descends by a column."""
+        assert self.index is not None
+        assert isinstance(column, ex.ColumnRef)
+        return self.index.descending[self.index.columns.index(column.index)]
+
+    def own(self, part: ex.Expr) -> bool:
+        """Whether it is a column of the table that is scanned."""
+        return isinstance(part, ex.ColumnRef) and part.side == len(self.outer)
+
+    def range(self) -> Iterator[ex.Expr]:
+        """The parts of the condition that say which range of the index is scanned."""
+        for place in () if self.index is None else self.index.columns:
+            about = [part for part in self.where if self.bounds(part, place)]
+            yield from about
+            if not any(
+                isinstance(p, ex.IsNull) or (isinstance(p, ex.Compare) and p.op == "=")
+                for p in about
+            ):
+                return
+
+    def bounds(self, part: ex.Expr, place: int) -> bool:
+        """Whether a part of the condition bounds a column from one side, or to one value."""
+        if isinstance(part, ex.IsNull):
+            return (
+                self.own(part.operand)
+                and isinstance(part.operand, ex.ColumnRef)
+                and part.operand.index == place
+            )
+        if not isinstance(part, ex.Compare) or part.op == "<>":
+            return False
+        for column, other in ((part.left, part.right), (part.right, part.left)):
+            mine = isinstance(column, ex.ColumnRef) and self.own(column) and column.index == place
+            if mine and not any(c.side == len(self.outer) for c in columns(other)):
+                return True
+        return False
+
+    # Locks
+
+    def place(self, work: Shared, entry: Entry) -> Resource:
+        """What is locked for an entry."""
+        granule = "row" if self.held is None else self.held.granule
+        if self.held is not None and self.escalates(work):
+            granule = "table"
+        if granule == "table":
+            return Resource("table", self.table)
+        if granule == "page":
+            return page(work, self.table, self.index, entry.position)
+        return Resource("row", self.table, entry.row.id)
+
+    def escalates(self, work: Shared) -> bool:
+        """Whether so many rows are locked that the table is locked instead, if that is to be had."""
+        most = work.rules.escalate
+        if most is None or self.held is None or self.held.granule == "table":
+            return False
+        whole = Lock(self.who, Resource("table", self.table), self.held.mode)
+        rows = [
+            lock
+            for lock in work.locks.of(self.who)
+            if lock.place.kind == "row" and lock.place.table == self.table
+        ]
+        return len(rows) >= most and (work.locks.covered(whole) or not work.locks.behind(whole))
+
+    def leaves(self, mine: Lock, place: Resource | None, when: str) -> bool:
+        """Whether the lock of the place where the scan was is given back now."""
+        if place is not None and place == mine.place:
+            return False
+        return place is None or (self.held is not None and self.held.until == when)
+
+    def keeps(self, lock: Lock) -> None:
+        """Take note of a lock that is kept for the statement."""
+        if self.held is not None and self.held.until == "statement":
+            self.until_statement.append(lock)
+
+    def gap(self, work: Shared, at: Position | None) -> None:
+        """Lock the gap before a position, with next-key locks; with previous-key locks the one after, too."""
+        if work.rules.ranges is None or self.held is None:
+            return
+        name = "" if self.index is None else self.index.name
+        every = work.store.entries(self.table, self.index, "current", 0, self.who, ghosts=True)
+        positions = [entry.position for entry in every]
+        low = max((p for p in positions if at is None or p < at), default=None)
+        work.locks.grant(Lock(self.who, Resource("gap", self.table, name, low, at), "S"))
+        if work.rules.ranges == "previous-key" and at is not None:
+            high = min((p for p in positions if p > at), default=None)
+            work.locks.grant(Lock(self.who, Resource("gap", self.table, name, at, high), "S"))
+
+
+def page(work: Shared, table: str, index: Index | None, at: Position) -> Resource:
+    """The page of an index at a position: of so many of the entries that were there first."""
+    first = work.store.pages[table, index]
+    rank = max(sum(position <= at for position in first) - 1, 0)
+    name = "" if index is None else index.name
+    return Resource("page", table, f"{name}:{rank // work.rules.page}")
+
+
+def true(parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
+    """Whether all of some conditions are TRUE."""
+    return all(ex.evaluate(part, rows) is True for part in parts)

@@ -1,0 +1,444 @@
+"""Statements as plans of scans: what each does, row by row, as a generator.
+
+A plan yields a ``Lock`` where it has to wait for one, a ``Hit`` at each row that a scan has come to and that
+satisfies what of the condition needs no subquery, and a ``Passed`` at other entries and where a scan ends: there a
+schedule may stop it. Subqueries that name no column of
+the query around them are evaluated once, before it begins, unless the transaction says ``each``; the others at
+every row. What a statement has written it passes over when it comes there again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.checker.locking.plans import Lookup, Ordered, lookups, outer
+from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace, page
+from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
+from isolitmus.model import statement as st
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+
+    from isolitmus.checker.locking.plans import SortOrder
+    from isolitmus.checker.locking.rows import Image, Stored
+    from isolitmus.checker.locking.scans import Shared
+    from isolitmus.model.schema import Index
+    from isolitmus.model.values import Row, Value
+
+    Going = Generator[Lock | Hit | Passed, None, None]
+
+__all__ = ["WRITE_CONFLICT", "UnderWay"]
+
+WRITE_CONFLICT = "SerializationFailure"
+"""What a transaction ends with that wants to write what was changed since its snapshot."""
+DUPLICATE = "DuplicateKey"
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """A transaction under way: what it has read, found and written so far."""
+
+    name: str
+    """What the litmus test calls it."""
+    work: Shared
+    """What it shares with the others."""
+    scan: str | tuple[str, ...]
+    """By which indexes it goes (``model.client``)."""
+    each: bool
+    """Whether it evaluates each subquery for each row anew."""
+    began: int | None = None
+    """When its first statement began; None: none has."""
+    rows: list[Row] | None = None
+    """What its queries have given; None: it has had none."""
+    traces: list[Trace] = field(default_factory=list)
+    """Its scans, in the order in which they began."""
+    number: int = 0
+    """The statement that it is at, from 1."""
+    scans: int = 0
+    """How many scans the statements before have."""
+    _at: int = 0
+    _written: set[str] = field(default_factory=set)
+    _kept: list[Lock] = field(default_factory=list)
+    _paths: list[Index | None] = field(default_factory=list)
+
+    def run(self, one: st.Statement) -> Going:
+        """Carry a statement out."""
+        self.number += 1
+        self._at = self.work.store.now
+        self.began = self._at if self.began is None else self.began
+        self._written, self._kept = set(), []
+        tables = [*outer(one), *(lookup.table for lookup in lookups(one))]
+        self._paths = [self.path(table, self.scans + k) for k, table in enumerate(tables)]
+        match one:
+            case st.Read(query=(branch,)):
+                yield from self.read(branch)
+            case st.Insert(target=target, query=(branch,)):
+                yield from self.insert(target, branch)
+            case st.Update(target=target, sets=sets, where=where):
+                yield from self.change(target, sets, where)
+            case st.Delete(target=target, where=where):
+                yield from self.change(target, None, where)
+        self.scans += len(tables)
+        for lock in self._kept:
+            self.work.locks.release(lock)
+
+    def path(self, table: str, k: int) -> Index | None:
+        """The index by which a scan goes, the k-th of its transaction."""
+        indexes = self.work.store.schemas[table].indexes
+        name = self.scan if isinstance(self.scan, str) else "".join(self.scan[k : k + 1])
+        return next((index for index in indexes if index.name == name), None)
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """The times of the snapshots that it may see: when it began, and when its statement did."""
+        return () if self.began is None else (self.began, self._at)
+
+    # Scans
+
+    def access(
+        self, k: int, table: str, where: Sequence[ex.Expr], around: tuple[Row, ...], *, writes: bool
+    ) -> ScanPlan:
+        """The k-th scan of the statement, from 0; one that ``writes`` looks for what UPDATE or DELETE changes."""
+        rules = self.work.rules
+        sight = rules.searched if writes else rules.see
+        moments = {"statement": self._at, "transaction": self.began or 0, "first": 0}
+        held = rules.of_scan(indexed=self._paths[k] is not None, writes=writes)
+        return ScanPlan(
+            self.name, table, self._paths[k], tuple(where), around, sight,
+            moments.get(sight, self.work.store.now), held if sight == "current" else None,
+            self.number, self._written, self._kept,
+        )  # fmt: skip
+
+    def found(self, access: ScanPlan) -> Iterator[Lock | Hit | Passed]:
+        return access.scan(self.work, self.traces)
+
+    # Subqueries
+
+    def once(
+        self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
+    ) -> Generator[Lock | Hit | Passed, None, tuple[ex.Expr, ...]]:
+        """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once."""
+        known: dict[Lookup, ex.Expr] = {}
+        inside = ex.subqueries(*parts)
+        for lookup, k in ks.items():
+            if lookup in inside and not self.each and not lookup.correlated:
+                known[lookup] = yield from self.value(lookup, ((),) * lookup.side, k)
+        return tuple(_with(part, known) for part in parts)
+
+    def settled(
+        self, one: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
+    ) -> Generator[Lock | Hit | Passed, None, ex.Expr]:
+        """An expression with the values of all its subqueries at a row."""
+        known: dict[Lookup, ex.Expr] = {}
+        for lookup in ex.subqueries(one):
+            assert isinstance(lookup, Lookup)
+            known[lookup] = yield from self.value(lookup, rows, ks[lookup])
+        return _with(one, known)
+
+    def value(
+        self, lookup: Lookup, around: tuple[Row, ...], k: int
+    ) -> Generator[Lock | Hit | Passed, None, ex.Expr]:
+        """What a subquery gives where the rows around it are these."""
+        access = self.access(k, lookup.table, ex.conjuncts(lookup.where), around, writes=False)
+        limit = 1 if lookup.kind == "exists" else lookup.limit
+        rows: list[Row] = []
+        yield from self.collect(access, rows, lookup.order, limit)
+        if lookup.kind == "exists":
+            return ex.Const(bool(rows), "BOOLEAN")
+        if lookup.grouped:
+            group = [(*around, row) for row in rows]
+            return ex.Const(ex.evaluate(lookup.item, (*around, ()), group), lookup.item.type)
+        values = tuple(ex.evaluate(lookup.item, (*around, row)) for row in rows)
+        if lookup.kind == "in":
+            assert lookup.operand is not None
+            return ex.In(lookup.operand, values)
+        return ex.Const(values[0] if values else None, lookup.item.type)
+
+    def collect(
+        self, access: ScanPlan, rows: list[Row], order: SortOrder, limit: int | None
+    ) -> Going:
+        """The rows of a scan in an order, no more than a limit."""
+        streams = not order or _goes(access.index, order)
+        going = self.found(access)
+        for hit in going if limit != 0 else ():
+            yield hit
+            if isinstance(hit, Hit):
+                rows.append(hit.values)
+                if streams and limit is not None and len(rows) >= limit:
+                    break
+        _end(going)
+        yield OVER
+        if not streams:
+            for k, down in reversed(order):
+                rows.sort(key=lambda row: (row[k] is not None, row[k] or 0), reverse=down)
+        del rows[len(rows) if limit is None else limit :]
+
+    # Statements
+
+    def rows_of(self, branch: qu.Branch, rows: list[Row]) -> Going:
+        """The rows that a query gives, put into a list as they come."""
+        found = tuple(ex.subqueries(*_expressions(branch)))
+        first = isinstance(branch, qu.Select)
+        ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1 if first else 0)}
+        if isinstance(branch, qu.Values):
+            for row in branch.rows:
+                if branch.where is None or (yield from self.holds(branch.where, (), ks)):
+                    rows += [(yield from self.items(row, (), ks))]
+            return
+        where = yield from self.once(ex.conjuncts(branch.where), ks)
+        items = yield from self.once(branch.items, ks)
+        pushed = [part for part in where if not ex.subqueries(part)]
+        rest = [part for part in where if ex.subqueries(part)]
+        order, limit = (branch.order, branch.limit) if isinstance(branch, Ordered) else ((), None)
+        access = self.access(0, branch.table, pushed, (), writes=False)
+        streams = not order or _goes(access.index, order)
+        kept: list[Row] = []
+        going = self.found(access)
+        for hit in going if limit != 0 else ():
+            yield hit
+            if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
+                continue
+            kept.append(hit.values)
+            if streams and not branch.grouped:
+                rows.append((yield from self.items(items, (hit.values,), ks)))
+                if limit is not None and len(kept) >= limit:
+                    break
+        _end(going)
+        yield OVER
+        if branch.grouped:
+            group = [(row,) for row in kept]
+            rows.append(tuple(ex.evaluate(item, ((),), group) for item in items))
+        elif not streams:
+            for k, down in reversed(order):
+                kept.sort(key=lambda row: (row[k] is not None, row[k] or 0), reverse=down)
+            for values in kept[:limit]:
+                rows += [(yield from self.items(items, (values,), ks))]
+
+    def items(
+        self, items: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
+    ) -> Generator[Lock | Hit | Passed, None, Row]:
+        """The values of some expressions at a row."""
+        values: list[Value] = []
+        for item in items:
+            settled = yield from self.settled(item, rows, ks)
+            values.append(ex.evaluate(settled, rows))
+        return tuple(values)
+
+    def holds(
+        self, part: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
+    ) -> Generator[Lock | Hit | Passed, None, bool]:
+        """Whether a condition is TRUE at a row."""
+        settled = yield from self.settled(part, rows, ks)
+        return ex.evaluate(settled, rows) is True
+
+    def all(
+        self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
+    ) -> Generator[Lock | Hit | Passed, None, bool]:
+        """Whether conditions are TRUE at a row; what comes after one that is not is not evaluated."""
+        for part in parts:
+            if not (yield from self.holds(part, rows, ks)):
+                return False
+        return True
+
+    def read(self, branch: qu.Branch) -> Going:
+        """A query: its rows are the client's."""
+        self.rows = [] if self.rows is None else self.rows
+        yield from self.rows_of(branch, self.rows)
+
+    def insert(self, table: str, branch: qu.Branch) -> Going:
+        """Each row that the query gives, as soon as it gives it."""
+        rows: list[Row] = []
+        put = 0
+        for event in self.rows_of(branch, rows):
+            while put < len(rows):
+                put += 1
+                yield from self.put(table, rows[put - 1])
+            yield event
+        for row in rows[put:]:
+            yield from self.put(table, row)
+
+    def change(
+        self, table: str, sets: Sequence[tuple[int, ex.Expr]] | None, where: ex.Expr | None
+    ) -> Going:
+        """Each row that is found, as soon as it is found: set, or deleted; if subqueries at each row ask the same
+        table, when all are found, for a statement does not see what it writes itself.
+        """
+        found = ex.subqueries(*(value for _, value in sets or ()), where)
+        ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1)}
+        values = yield from self.once([value for _, value in sets or ()], ks)
+        parts = yield from self.once(ex.conjuncts(where), ks)
+        rest = [part for part in parts if ex.subqueries(part)]
+        pushed = [part for part in parts if not ex.subqueries(part)]
+        asks = any(one.table == table for one in _lookups(ex.subqueries(*values, *rest)))
+        later: list[tuple[Stored, Row, Row | None]] = []
+        access = self.access(0, table, pushed, (), writes=True)
+        for hit in self.found(access):
+            yield hit
+            if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
+                continue
+            yield from self.exclusive(hit.row)
+            version = self.present(hit.row)
+            if version is not hit.version:
+                if self.work.rules.changed == "refuse":
+                    raise ex.EvaluationError(
+                        WRITE_CONFLICT, f"a row of {table} was changed since the snapshot"
+                    )
+                if not hit.trace.look_again(hit.row, version, self.work.store.now):
+                    continue
+                assert version is not None
+                assert version.values is not None
+                if not (yield from self.all(rest, (version.values,), ks)):
+                    continue
+            assert version is not None
+            assert version.values is not None
+            old, new = version.values, None
+            if sets is not None:
+                given = yield from self.items(values, (old,), ks)
+                by_column = dict(zip((column for column, _ in sets), given, strict=True))
+                new = tuple(by_column.get(k, value) for k, value in enumerate(old))
+            if asks:
+                later.append((hit.row, old, new))
+            else:
+                yield from self.replaced(hit.row, old, new)
+        yield OVER
+        for row, old, new in later:
+            yield from self.replaced(row, old, new)
+
+    def replaced(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
+        """Write a row that is locked."""
+        yield from self.moved(row, old, new)
+        self.work.store.write(row, new, self.name)
+        self._written.add(row.id)
+
+    # Writes
+
+    def present(self, row: Stored) -> Image | None:
+        """What there is of a row that is locked: nobody else writes it."""
+        return row.seen("current", 0, self.name)
+
+    def get(self, place: Resource, mode: str) -> Iterator[Lock]:
+        """Wait for a lock, and have it."""
+        wanted = Lock(self.name, place, mode)
+        if self.work.locks.covered(wanted):
+            if wanted in self.work.locks.held:  # the scan that took it gives back only its own
+                self.work.locks.grant(wanted)
+            return
+        while self.work.locks.behind(wanted):
+            yield wanted
+        self.work.locks.grant(wanted)
+
+    def exclusive(self, row: Stored) -> Iterator[Lock]:
+        """Lock a row that is to be written."""
+        granule = self.work.rules.writes.granule
+        if granule == "table":
+            yield from self.get(Resource("table", row.table), "X")
+            return
+        yield from self.get(Resource("row", row.table, row.id), "X")
+        version = self.present(row)
+        if granule == "page" and version is not None and version.values is not None:
+            yield from self.pages(row, version.values)
+
+    def pages(self, row: Stored, values: Row) -> Iterator[Lock]:
+        """Lock the pages on which a row stands with these values."""
+        for index in (None, *self.work.store.schemas[row.table].indexes):
+            at = key_of(index, values), row.number
+            yield from self.get(page(self.work, row.table, index, at), "X")
+
+    def put(self, table: str, values: Row) -> Iterator[Lock]:
+        """Insert a row."""
+        store = self.work.store
+        if self.work.rules.writes.granule == "table":
+            yield from self.get(Resource("table", table), "X")
+        somewhere = Lock(self.name, Resource("point", table, "anywhere"), "X")
+        if self.work.locks.behind(somewhere):  # who has the whole table
+            yield somewhere
+        number = len(store.rows[table])
+        yield from self.free(table, values, number, None)
+        while number != len(store.rows[table]):  # others came while it waited
+            number = len(store.rows[table])
+            yield from self.free(table, values, number, None)
+        row = store.insert(table, values, self.name)
+        self.work.locks.grant(Lock(self.name, Resource("row", table, row.id), "X"))
+        self._written.add(row.id)
+        if self.work.rules.writes.granule == "page":
+            yield from self.pages(row, values)
+
+    def moved(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
+        """Wait until a row may stand where it comes to stand."""
+        if new is not None:
+            yield from self.free(row.table, new, row.number, old)
+            if self.work.rules.writes.granule == "page":
+                yield from self.pages(row, new)
+
+    def free(self, table: str, values: Row, number: int, old: Row | None) -> Iterator[Lock]:
+        """Wait until nobody holds the gaps that an entry goes into, and no other row has its key where keys
+        are unique.
+        """
+        for index in (None, *self.work.store.schemas[table].indexes):
+            key = key_of(index, values)
+            if old is not None and key == key_of(index, old):
+                continue
+            name = "" if index is None else index.name
+            point = Lock(self.name, Resource("point", table, name, (key, number)), "X")
+            while self.work.locks.behind(point):
+                yield point
+            if index is not None and index.unique:
+                yield from self.unique(table, index, values, number)
+
+    def unique(self, table: str, index: Index, values: Row, number: int) -> Iterator[Lock]:
+        """Wait for whoever may have the key; an error if a row has it."""
+        if any(values[k] is None for k in index.columns):
+            return
+        key = key_of(index, values)
+        for row in list(self.work.store.rows[table]):
+            if row.number == number:
+                continue
+            has = [
+                v for v in (self.present(row), row.last) if v is not None and v.values is not None
+            ]
+            if not any(key_of(index, v.values) == key for v in has if v.values is not None):
+                continue
+            wanted = Lock(self.name, Resource("row", table, row.id), "S")
+            while self.work.locks.behind(wanted) and not self.work.locks.covered(wanted):
+                yield wanted
+            now = self.present(row)
+            if now is not None and now.values is not None and key_of(index, now.values) == key:
+                raise ex.EvaluationError(
+                    DUPLICATE, f"a row of {table} has this key in {index.name} already"
+                )
+
+
+def _end(going: object) -> None:
+    """End a scan that is not gone through."""
+    close = getattr(going, "close", None)
+    if close is not None:
+        close()
+
+
+def _with(one: ex.Expr, known: Mapping[Lookup, ex.Expr]) -> ex.Expr:
+    def value(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+        return known.get(part, part) if isinstance(part, Lookup) else part
+
+    return ex.mapped(one, value) if known else one
+
+
+def _goes(index: Index | None, order: SortOrder) -> bool:
+    """Whether an index has this order."""
+    if index is None:
+        return False
+    return tuple(zip(index.columns, index.descending, strict=True))[: len(order)] == order
+
+
+def _expressions(branch: qu.Branch) -> Iterator[ex.Expr]:
+    rows = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
+    yield from (item for row in rows for item in row)
+    if branch.where is not None:
+        yield branch.where
+
+
+def _lookups(found: Sequence[ex.Subquery]) -> list[Lookup]:
+    return [part for part in found if isinstance(part, Lookup)]

@@ -1,0 +1,109 @@
+"""What a spec sees of a litmus test: its frame, and what every let, axiom and label denotes on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.reading.graph import BitsetAlgebra, missing
+from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.model.combine import names_in
+from isolitmus.model.errors import SpecError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.readable import Readable
+from isolitmus.model.reads import needs_reads
+from isolitmus.model.relation import bits
+from isolitmus.model.spec import Fold, Name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import CatExpr, Spec
+
+__all__ = ["Denotation", "Denoted", "denote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Denotation:
+    """What a statement of a spec denotes: pairs of nodes, or single nodes where it is a set.
+
+    ``statement`` is ``let``, ``show`` or the test of an axiom.
+    """
+
+    statement: str
+    name: str
+    items: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denoted(Readable):
+    """A frame, what a spec makes of it, and what was taken for granted to have it: ``failed`` are
+    transactions that are not in it, ``unknown`` what the history leaves open and one completion
+    settles.
+    """
+
+    frame: Frame
+    values: tuple[Denotation, ...] = ()
+    failed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return repr(self.frame)
+
+
+def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
+    """The frame of a schedule in which every commit goes through, or of an abstract history.
+
+    With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
+    axiom uses is left out where the frame lacks its names; what an axiom lacks is a SpecError.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> seen = denote(litmus("history-write-skew"), level("update-serializable"))
+    >>> [value.items for value in seen.values if value.name == "update"]
+    [(('T1', 'T2'), ('T2', 'T1'))]
+    """
+    reads = spec is not None and needs_reads(spec)
+    failed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    if isinstance(test, HistoryTest):
+        frame = next(test.history.frames(reads=reads))
+        unknown = test.history.undetermined()
+    else:
+        execution = execute(test)
+        frame = execution_frame(execution, reads=reads)
+        failed = tuple(event.name for event in execution.events if event.aborted)
+    if spec is None:
+        return Denoted(frame, (), failed, unknown)
+    lacking = missing(frame, spec)
+    if lacking:
+        raise SpecError(f"{spec.name} needs {', '.join(lacking)}, which {test.name} does not have")
+    lets = {name: names_in([Name(name)], spec.definitions) for name in spec.definitions}
+    lets = {name: names for name, names in lets.items() if names <= set(frame.names())}
+    used = spec.needs.union(*lets.values())
+    seen = replace(
+        frame,
+        relations={name: r for name, r in frame.relations.items() if name in used},
+        sets={name: members for name, members in frame.sets.items() if name in used},
+    )
+    return Denoted(seen, tuple(_values(seen, spec, lets)), failed, unknown)
+
+
+def _values(frame: Frame, spec: Spec, lets: Iterable[str]) -> Iterator[Denotation]:
+    fold = Fold(BitsetAlgebra(frame), spec.definitions)
+
+    def items(expr: CatExpr) -> tuple[tuple[str, ...], ...]:
+        if expr.kind == "set":
+            return tuple((frame.nodes[i],) for i in bits(fold.members(expr)))
+        pairs = fold.relation(expr).pairs()
+        return tuple((frame.nodes[i], frame.nodes[j]) for i, j in pairs)
+
+    for name in lets:
+        yield Denotation("let", name, items(Name(name)))
+    for axiom in spec.axioms:
+        yield Denotation(axiom.test, axiom.name, items(axiom.expr))
+    for silence in spec.silences:
+        yield Denotation("silent", silence.name, items(silence.expr))
+    for label in spec.labels:
+        yield Denotation("show", label.name, items(label.expr))

@@ -1,0 +1,122 @@
+"""The catalogue's own histories: who says that a spec admits nothing which another forbids asks them, too.
+
+A universe is narrow: few keys, few statements, nobody reads by predicate. What ships was collected because
+it tells levels apart, so it is asked before an answer is "none", whether a search could have come upon
+it or not. Fewest transactions first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import execute, judge_execution, observed_run
+from isolitmus.checker.running.serial import explain_serially
+from isolitmus.model.combine import outspoken
+from isolitmus.model.default import DELTA
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.reads import needs_reads
+from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.specs.catalogue import litmus, litmus_names
+from isolitmus.specs.formats import format_named
+
+if TYPE_CHECKING:
+    from isolitmus.checker.running.serial import Serial
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.spec import Spec
+
+__all__ = ["Shipped", "shipped_history", "shipped_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders that explain it."""
+
+    test: Litmus | HistoryTest
+    forbidden: Forbidden
+    execution: Execution | None = None
+    serial: Serial | None = None
+
+    @property
+    def transactions(self) -> int:
+        """How many there are."""
+        return _size(self.test)[0]
+
+
+def shipped_history(
+    a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True
+) -> Shipped | None:
+    """The smallest abstract history of the catalogue that ``a`` admits and ``b`` forbids; without
+    ``sessions`` or ``aborts`` only one that has none.
+
+    >>> from isolitmus.specs import level
+    >>> shipped_history(level("causal"), level("read-committed")).test.name
+    'history-write-cycle'
+    """
+    for test in _catalogue():
+        if not isinstance(test, HistoryTest):
+            continue
+        alone = all(len(session) == 1 for session in test.history.sessions)
+        done = all(t.status == "committed" for t in test.history.transactions)
+        if (sessions or alone) and (aborts or done):
+            verdict = check_history(test.history, b)
+            if isinstance(verdict, Forbidden) and isinstance(
+                check_history(test.history, a), Allowed
+            ):
+                return Shipped(test, verdict)
+    return None
+
+
+def shipped_run(
+    a: Spec,
+    b: Spec,
+    *,
+    unexplained: bool = False,
+    sessions: bool = True,
+    format: str = DELTA,  # noqa: A002 as in a protocol's text
+) -> Shipped | None:
+    """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and ``b``
+    forbids the run; with ``unexplained`` only one that no serial order explains, either; without
+    ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
+    2
+    """
+    admits, permits = admission(a), admission(outspoken(b))
+    reads = needs_reads(a) or needs_reads(b)
+    for test in _catalogue(format_named(format).log):
+        if not isinstance(test, Litmus) or test.raw or test.format != format:
+            continue
+        if not sessions and any(client.session for client in test.clients.values()):
+            continue
+        execution = execute(test, a)
+        if any(event.aborted for event in execution.events):
+            continue
+        seen = format_named(format).frame(execution.events, reasons=False, reads=reads)
+        if admits(seen) and not permits(seen):
+            verdict = judge_execution(execution, b)
+            serial = explain_serially(test, observed_run(test, execution, a.name))
+            if isinstance(verdict, Forbidden) and (serial.unexplained or not unexplained):
+                return Shipped(test, verdict, execution, serial)
+    return None
+
+
+@cache
+def _catalogue(log: str = DELTA) -> tuple[HistoryTest | Litmus, ...]:
+    """Everything that ships of a log, fewest transactions first."""
+    return tuple(sorted(map(litmus, litmus_names(log)), key=_size))
+
+
+def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:
+    """Its transactions, then what else makes a test long: tables, clients that do more, places to be
+    filled in, steps.
+    """
+    if isinstance(test, HistoryTest):
+        return len(test.history.transactions), test.history.operations
+    places = [s for s in test.transactions.values() if "{" in s.sql]
+    parts = (test.transactions, test.tables, test.clients, places, test.schedule.steps)
+    return tuple(map(len, parts))

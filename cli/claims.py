@@ -1,0 +1,136 @@
+"""``isolitmus claims``: what the documents say, and what runs say of that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.checker.telling.claim_words import claim_lines
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import print_json, progress, say
+from isolitmus.model.claim import EDITIONS, VERDICTS
+from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.number import many
+from isolitmus.specs import claims_file
+
+if TYPE_CHECKING:
+    from isolitmus.model.claim import Claim
+
+__all__ = ["claims"]
+
+VERIFY = "verify"
+
+
+def claims(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[verify] ID",
+            help="Numbers of claims (D46), or files; after 'verify' their evidence is run.",
+        ),
+    ] = None,
+    *,
+    edition: Annotated[
+        str | None,
+        typer.Option(metavar="E[,E...]", help=f"Of these editions: {', '.join(EDITIONS)}."),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(metavar="V[,V...]", help="With these verdicts: confirmed, refuted, …"),
+    ] = None,
+    word: Annotated[
+        str | None, typer.Option(metavar="WORD", help="Whose texts have this word.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="E[,E...]", help="With verify: engines, with commas; default: model."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Without 'verify' the claims are listed, those of numbers in full. With it the exit status is 1 if a run
+    contradicts an entry, else 3 if some claim stays undecided or an engine could not answer, else 0.
+    """
+    given = names or []
+    verify = given[:1] == [VERIFY]
+    chosen = _chosen(given[1:] if verify else given)
+    if edition is not None:
+        wanted = _known("edition", edition, EDITIONS)
+        chosen = [claim for claim in chosen if not wanted.isdisjoint(claim.editions)]
+    if verdict is not None:
+        verdicts = _known("verdict", verdict, VERDICTS)
+        chosen = [claim for claim in chosen if claim.verdict in verdicts]
+    if word is not None:
+        chosen = [claim for claim in chosen if word in claim]
+    if verify:
+        return _verify(
+            chosen, [MODEL] if engine is None else named("engine", engine), as_json=as_json
+        )
+    if engine is not None:
+        raise IsolitmusError("--engine says who runs the evidence; write isolitmus claims verify")
+    if as_json:
+        print_json([claim.to_json() for claim in chosen])
+    elif given:
+        for claim in chosen:
+            for line in claim_lines(claim):
+                say(line)
+    else:
+        width = max((len(claim.verdict) for claim in chosen), default=0)
+        for claim in chosen:
+            say(f"{claim.name:<4}  {claim.verdict:<{width}}  {claim.says}")
+    return 0
+
+
+def _chosen(names: list[str]) -> list[Claim]:
+    """The claims of these numbers and files; all if there are none."""
+    if not names:
+        return list(claims_file.claims().values())
+    found: list[Claim] = []
+    for name in names:
+        if name.endswith(".toml"):
+            found += claims_file.read_claims_file(Path(name))
+        else:
+            found.append(claims_file.claim(name))
+    return found
+
+
+def _known(option: str, text: str, known: object) -> set[str]:
+    assert isinstance(known, dict)
+    asked = named(option, text)
+    for name in asked:
+        if name not in known:
+            raise IsolitmusError(f"--{option} is '{name}'{near(name, known)}")
+    return set(asked)
+
+
+def _verify(chosen: list[Claim], engines: list[str], *, as_json: bool) -> int:
+    from isolitmus.conformance.engines import refuse_unable
+    from isolitmus.conformance.verifying import verified
+
+    for name in engines:
+        refuse_unable(name)
+    done = []
+    with progress("claims") as tell:
+        for k, one in enumerate(verified(chosen, engines), 1):
+            done.append(one)
+            tell(f"{k} of {many(len(chosen), 'claim')}, {one.claim.name}")
+            if not as_json:
+                for line in repr(one).splitlines():
+                    say(line)
+    if as_json:
+        print_json([one.to_json() for one in done])
+    else:
+        ends = Counter(
+            {1: "contradicted", 3: "undecided", 0: "as recorded"}[one.status] for one in done
+        )
+        say(
+            f"{many(len(done), 'claim')}: "
+            + ", ".join(f"{n} {end}" for end, n in ends.most_common())
+            + "."
+        )
+    found = {one.status for one in done}
+    silent = any(a.unknown for one in done for of in one.answers for a in of)
+    return 1 if 1 in found else 3 if 3 in found or silent else 0

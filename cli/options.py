@@ -1,0 +1,92 @@
+"""The options that several verbs have, and what their values mean."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.model.budget import Budget, size
+from isolitmus.model.errors import IsolitmusError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Json", "Master", "Memory", "Time", "budget", "named", "needs_spark", "sizes"]
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+Time = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="End after so many seconds, with what was done; default: no limit."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="End at so much memory, such as 4GB, all processes together; default: 3/4 of what is free.",
+    ),
+]
+
+Master = Annotated[
+    str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")
+]
+
+
+def needs_spark(spark: bool, master: str | None, out: Path | None) -> None:
+    """IsolitmusError for an option that is for Spark alone, where there is none.
+
+    >>> needs_spark(False, "local[4]", None)
+    Traceback (most recent call last):
+    isolitmus.model.errors.IsolitmusError: --master needs --spark
+    """
+    if not spark and (master is not None or out is not None):
+        raise IsolitmusError(f"--{'master' if master is not None else 'out'} needs --spark")
+
+
+def budget(time: float | None, memory: str | None) -> Budget:
+    """What ``--time`` and ``--memory`` let a command take; IsolitmusError says which of them is wrong.
+
+    >>> budget(5, "2GB").memory
+    2000000000
+    """
+    if time is not None and not 0 <= time < inf:
+        raise IsolitmusError(f"--time is {time:g}; a number of seconds from 0 is wanted")
+    try:
+        most = None if memory is None else size(memory)
+    except IsolitmusError as problem:
+        raise IsolitmusError(f"--memory: {problem}") from None
+    return Budget(time, most)
+
+
+def named(option: str, names: str) -> list[str]:
+    """The names of an option that takes several, separated by commas; each once, at least one.
+
+    >>> named("engine", "model, delta")
+    ['model', 'delta']
+    """
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not found:
+        raise IsolitmusError(f"--{option} is empty; name at least one {option}")
+    return found
+
+
+def sizes(text: str) -> range:
+    """What ``--transactions`` says, ``N`` or ``N..M``, as the sizes to try.
+
+    >>> list(sizes("2..4"))
+    [2, 3, 4]
+    """
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high) if dots else int(low)
+    except ValueError:
+        raise IsolitmusError(
+            f"--transactions is '{text}'; write N or N..M, for example 2..3"
+        ) from None
+    if not 1 <= first <= last:
+        raise IsolitmusError(f"--transactions is '{text}'; write N or N..M, from 1 and ascending")
+    return range(first, last + 1)

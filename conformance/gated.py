@@ -1,0 +1,169 @@
+"""SQL for an engine that is to stop at a row: a call at each row that a scan gives, and the index by which it goes.
+
+The call stands behind the conditions that need no subquery, and before those that do, as a scan gives its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import expressions as exp
+
+from isolitmus.checker.locking.plans import lookups
+from isolitmus.model.errors import Refused
+from isolitmus.model.statement import statements_of
+from isolitmus.specs.sql_parse import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from isolitmus.model.client import Client
+    from isolitmus.model.schema import Column, Index, Schema
+    from isolitmus.model.statement import Statement
+
+__all__ = ["Dialect", "asks_late", "creating", "gated", "index_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What is said otherwise to an engine than in a litmus test."""
+
+    text: Callable[[exp.Expr], str]
+    """A statement, or a part of it."""
+    types: Mapping[str, str]
+    """The types of columns, by ours."""
+    cell: Callable[[Column, exp.Expr], exp.Expr]
+    """A value as a text."""
+    hint: Callable[[Index | None], str]
+    """What stands behind the table of a query that goes by an index (None: by none)."""
+    steer: Callable[[exp.Update | exp.Delete, Schema, Index | None], None]
+    """Makes an UPDATE or DELETE one that goes by an index."""
+    read: str
+    """What reads a table and waits for nobody; the table's name is put into it."""
+    dirty: bool
+    """Whether that also shows what is not committed."""
+    snapshot: bool
+    """Whether a statement reads as of its beginning: then it is all the same when its subqueries are asked."""
+
+
+def creating(dialect: Dialect, schema: Schema) -> Iterator[str]:
+    """The statements that make a table, with its indexes."""
+    columns = ", ".join(f"{c.name} {dialect.types[c.type]}" for c in schema.columns)
+    yield f"CREATE TABLE {schema.name} ({columns})"
+    for index in schema.indexes:
+        unique = "UNIQUE " if index.unique else ""
+        order = index.text(schema.columns).removeprefix("unique ")
+        yield f"CREATE {unique}INDEX {index_name(schema, index)} ON {schema.name} ({order})"
+
+
+def index_name(schema: Schema, index: Index) -> str:
+    """What an index is called where two tables may have none of one name."""
+    return f"{schema.name}_{index.name}"
+
+
+def gated(
+    dialect: Dialect,
+    transaction: str,
+    statement: Statement,
+    client: Client,
+    tables: Mapping[str, Schema],
+) -> tuple[tuple[str, str], ...]:
+    """The statements of a transaction, each with a call at each row of its scans."""
+    schemas = tuple(tables.values())
+    known = {schema.name.lower(): k for k, schema in enumerate(schemas)}
+    if client.each:
+        raise Refused(f"{transaction}: subqueries that depend on nothing are evaluated once here")
+    texts: list[tuple[str, str]] = []
+    before = 0
+    for part in statements_of(statement):
+        tree = Syntax(part.sql).tree().copy()
+        found = _scans(tree)
+        hints: list[str] = []
+        paths: list[str] = []
+        for k, table in enumerate(found):
+            number = known[table.name.lower()]
+            schema = schemas[number]
+            name = (
+                client.scan
+                if isinstance(client.scan, str)
+                else "".join(client.scan[before + k :][:1])
+            )
+            index = next((one for one in schema.indexes if one.name == name), None)
+            _gate(dialect, transaction, table, schema, number)
+            if isinstance(table.parent, exp.Update | exp.Delete):
+                dialect.steer(table.parent, schema, index)
+            else:
+                table.add_comments([f"scan {k} of"])
+            called = None if index is None else replace(index, name=index_name(schema, index))
+            hints.append(dialect.hint(called))
+            paths.append("" if called is None else called.name)
+        text = dialect.text(tree)
+        for k, hint in enumerate(hints):
+            text = text.replace(f"/* scan {k} of */", hint)
+        texts.append((text, paths[0] if paths else ""))
+        before += len(found)
+    return tuple(texts)
+
+
+def asks_late(statement: Statement) -> bool:
+    """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a scan has come to a
+    row.
+    """
+    return any(
+        not lookup.correlated for part in statements_of(statement) for lookup in lookups(part)
+    )
+
+
+def _scans(tree: exp.Expr) -> list[exp.Table]:
+    """Where tables are scanned: the statement's own first, then those of subqueries from left to right."""
+    own = tree.expression if isinstance(tree, exp.Insert) else tree
+    found = [
+        table
+        for table in tree.find_all(exp.Table)
+        if isinstance(table.parent, exp.From | exp.Update | exp.Delete)
+    ]
+    return sorted(
+        found,
+        key=lambda table: (
+            table.parent is not tree and table.find_ancestor(exp.Select) is not own,
+            table.this.meta["start"],
+        ),
+    )
+
+
+def _gate(
+    dialect: Dialect, transaction: str, table: exp.Table, schema: Schema, number: int
+) -> None:
+    """Put the call into the condition of a scan."""
+    around = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    assert around is not None
+    cells = (
+        dialect.cell(column, exp.column(column.name, table=table.alias_or_name))
+        for column in schema.columns
+    )
+    words = exp.Literal.string(transaction), exp.Literal.string(str(number))
+    call = exp.EQ(
+        this=exp.Anonymous(this="pass", expressions=[*words, *cells]),
+        expression=exp.Literal.number(1),
+    )
+    where = around.args.get("where")
+    parts = (
+        list(where.this.flatten()) if where is not None and isinstance(where.this, exp.And) else []
+    )
+    if where is not None and not parts:
+        parts = [where.this]
+    early = [part for part in parts if part.find(exp.Select) is None]
+    late = [part for part in parts if part.find(exp.Select) is not None]
+    again = [part.copy() for part in early]
+    passed = _if([*again, call], _if(late, exp.Literal.number(1)))
+    condition = exp.and_(*early, exp.EQ(this=passed, expression=exp.Literal.number(1)), copy=False)
+    around.set("where", exp.Where(this=condition))
+
+
+def _if(parts: list[exp.Expr], value: exp.Expr) -> exp.Expr:
+    """The value if all of these hold, else 0: one after another, whatever the engine prefers."""
+    if not parts:
+        return value
+    chosen = exp.If(this=exp.and_(*parts, copy=False), true=value)
+    return exp.Case(ifs=[chosen], default=exp.Literal.number(0))

@@ -1,0 +1,43 @@
+"""What real Delta was asked that no litmus test can say: by name, each with what it is expected to show.
+
+A litmus test is statements and a schedule. What has a life of its own between them (a DataFrame that is counted
+twice, a streaming query, a process that is killed) is a function here, from a session and an empty folder to
+facts. Whoever cites one by its name can have it made again.
+"""
+
+from __future__ import annotations
+
+from isolitmus.conformance.observations.killing import COPIED, KILLED
+from isolitmus.conformance.observations.reading import JOB, STREAM, STREAM_PRINTED
+from isolitmus.conformance.observations.record import Observation, Observed
+from isolitmus.conformance.observations.writing import CHECKPOINT, SEVERAL
+from isolitmus.model.errors import UnknownName, near
+
+__all__ = ["Observation", "Observed", "observation_named", "observations"]
+
+SHIPPED = {
+    one.name: one for one in (JOB, STREAM, STREAM_PRINTED, CHECKPOINT, SEVERAL, COPIED, KILLED)
+}
+
+
+def observations() -> tuple[str, ...]:
+    """The names of the observations, sorted.
+
+    >>> "job-of-several-queries" in observations()
+    True
+    """
+    return tuple(sorted(SHIPPED))
+
+
+def observation_named(name: str) -> Observation:
+    """The observation of a name; UnknownName with the near miss if there is none.
+
+    >>> observation_named("job-of-several-queries").expected["a view"]
+    [2, 3]
+    >>> observation_named("job-of-queries")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no observation 'job-of-queries'; did you mean 'job-of-several-queries'?
+    """
+    if name not in SHIPPED:
+        raise UnknownName(f"no observation '{name}'{near(name, SHIPPED)}")
+    return SHIPPED[name]

@@ -1,0 +1,109 @@
+"""An observation: a question to the engine, as a record, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.failure import understand
+from isolitmus.conformance.threads import interruptible
+from isolitmus.model.errors import EngineFailed, EngineUnavailable, brief
+from isolitmus.model.readable import Readable
+
+if TYPE_CHECKING:
+    from isolitmus.conformance.session import Session
+    from isolitmus.conformance.threads import Interruption
+
+__all__ = ["Facts", "Observation", "Observed", "make_table", "outcome_of"]
+
+Facts = Mapping[str, object]
+"""What was seen, each with what it is about: numbers, texts and lists of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Readable):
+    """What an observation showed, beside what it is expected to show."""
+
+    name: str
+    """That of the observation."""
+    expected: Facts
+    """What it is expected to show."""
+    facts: Facts
+    """What it showed."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it showed that, and nothing else."""
+        return self.expected == self.facts
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: {'as expected' if self.as_expected else 'not as expected'}"]
+        for key in dict.fromkeys((*self.expected, *self.facts)):
+            wanted, seen = self.expected.get(key), self.facts.get(key)
+            lines.append(f"  {key}: {seen}" + ("" if seen == wanted else f", not {wanted}"))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is asked of real Delta."""
+
+    name: str
+    """By which it is asked for."""
+    title: str
+    """What it shows, in a sentence."""
+    expected: Facts
+    """The facts that it is to show."""
+    observe: Callable[[Session, Path, Interruption], Facts]
+    """What was seen, with an empty folder for whatever it makes; it leaves no statement and no stream running."""
+    wide: bool = False
+    """Whether it takes long, or shows what a shorter one shows as well."""
+
+    def made(self, session: Session) -> Observed:
+        """Look, in a session.
+
+        EngineUnavailable if the JVM dies, EngineFailed if Delta fails where nothing of it is a fact, TimeLimit.
+        """
+        return interruptible(lambda interruption: self._made(session, interruption))
+
+    def _made(self, session: Session, interruption: Interruption) -> Observed:
+        from py4j.protocol import Py4JError, Py4JNetworkError
+        from pyspark.errors import PySparkException
+
+        with TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder:
+            try:
+                facts = self.observe(session, Path(folder), interruption)
+            except (Py4JNetworkError, ConnectionError) as error:
+                raise EngineUnavailable(
+                    f"Spark's JVM ended during '{self.name}': {error}"
+                ) from error
+            except (Py4JError, PySparkException) as error:
+                failure = understand(error, session.jvm)
+                raise EngineFailed(
+                    f"{self.name}: Delta fails where nothing is observed, with"
+                    f" {failure.error_class or failure.exception}: {brief(str(error), 120)}"
+                ) from error
+        return Observed(self.name, self.expected, facts)
+
+
+def make_table(spark: Any, path: Path, *rows: int, properties: str = "") -> str:
+    """Make a table of one column with these rows at a path; what SQL calls it."""
+    name = f"delta.`{path}`"
+    said = f" TBLPROPERTIES ({properties})" if properties else ""
+    spark.sql(f"CREATE TABLE {name} (id INT) USING delta{said}")
+    if rows:
+        spark.sql(f"INSERT INTO {name} VALUES {', '.join(f'({row})' for row in rows)}")
+    return name
+
+
+def outcome_of(body: Callable[[], object], session: Session) -> str:
+    """How a callable ends: ``committed``, the exception of a conflict, or the error class of what else it raises."""
+    try:
+        body()
+    except Exception as error:  # noqa: BLE001 - what it is is asked
+        failure = understand(error, session.jvm)
+        return failure.exception if failure.conflict else failure.error_class or failure.exception
+    return "committed"

@@ -1,0 +1,147 @@
+"""What writers do to each other that are more than a statement: streaming queries, changes of several commits."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.observations.record import Observation, make_table, outcome_of
+from isolitmus.conformance.parking import Parking
+from isolitmus.conformance.session import in_java
+from isolitmus.specs.delta_log import commits_since, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from isolitmus.conformance.observations.record import Facts
+    from isolitmus.conformance.session import Session
+    from isolitmus.conformance.threads import Interruption
+
+__all__ = ["CHECKPOINT", "SEVERAL"]
+
+SECONDS = 180.0
+"""The time limit of each step."""
+
+
+def _one_checkpoint(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    spark, target = session.fresh(), folder / "target"
+    make_table(spark, folder / "source", 1, 2)
+    name = make_table(spark, target)
+    with Parking(session, interruption, SECONDS, target) as parking:
+        first = parking.start("the first query", _query(spark, folder), "commit")
+        second = outcome_of(_query(_another_application(session), folder), session)
+        parking.finish(first)
+    rows = spark.sql(f"SELECT id FROM {name} ORDER BY id").collect()
+    return {
+        "the first": outcome_of(first.result, session),
+        "the second, meanwhile": second,
+        "rows": [row[0] for row in rows],
+    }
+
+
+def _query(spark: Any, folder: Path) -> Callable[[], object]:
+    """A streaming query from one table to the other, until it has written what is there."""
+
+    def run() -> None:
+        rows = spark.readStream.format("delta").load(str(folder / "source"))
+        writer = rows.writeStream.format("delta").trigger(availableNow=True)
+        stream = writer.option("checkpointLocation", str(folder / "seen")).start(
+            str(folder / "target")
+        )
+        try:
+            stream.awaitTermination()
+        finally:
+            stream.stop()
+
+    return run
+
+
+def _another_application(session: Session) -> Any:
+    """A SparkSession that knows nothing of the other's streaming queries: Spark ends a query of its own if its
+    checkpoint is started again (StreamingQueryManager.scala), and cannot see those of other applications.
+    """
+    from pyspark.sql import SparkSession
+
+    options = session.java("java.util.HashMap")()
+    context = in_java(session.spark).sparkContext()
+    made = session.java("org.apache.spark.sql.classic.SparkSession")(context, options)
+    return SparkSession(session.spark.sparkContext, made)
+
+
+CHECKPOINT = Observation(
+    "one-checkpoint-two-queries",
+    "A streaming query is started again with the same checkpoint, by another application, while its batch is about"
+    " to be committed: the batch is written once",
+    {
+        "the first": "ConcurrentTransactionException",
+        "the second, meanwhile": "committed",
+        "rows": [1, 2],
+    },
+    _one_checkpoint,
+)
+
+VECTORS = "'delta.enableDeletionVectors' = 'true'"
+UPGRADE = "REORG TABLE {} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))"
+STATEMENTS = {
+    "DROP FEATURE deletionVectors": "ALTER TABLE {} DROP FEATURE deletionVectors",
+    "UPGRADE UNIFORM": UPGRADE,
+    "UPGRADE UNIFORM, catalog": UPGRADE,
+}
+"""Changes of a table that are several commits; the table of the last one is known to the catalog."""
+
+
+def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    found: dict[str, object] = {}
+    for change, statement in STATEMENTS.items():
+        path = folder / change.replace(" ", "")
+        by_path = make_table(session.spark, path, 1, properties=VECTORS)
+        name = by_path if "catalog" not in change else f"upgraded_{folder.name}"
+        if name != by_path:
+            session.spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{path}'")
+        before = latest(path)
+        insert = partial(session.spark.sql, f"INSERT INTO {by_path} VALUES (2)")
+        alter = partial(session.spark.sql, statement.format(name))
+        try:
+            with Parking(session, interruption, SECONDS, path) as parking:
+                parked = parking.start("the INSERT", insert, "commit")
+                end = outcome_of(alter, session)
+                parking.finish(parked)
+        finally:
+            session.spark.sql(f"DROP TABLE IF EXISTS upgraded_{folder.name}")
+        commits = [commit.operation for commit in commits_since(path, before)]
+        found[change] = [*commits, end]
+        found[f"an INSERT beside {change}"] = outcome_of(parked.result, session)
+    return found
+
+
+SEVERAL = Observation(
+    "changes-of-several-commits",
+    "Changes of a table that are several commits, each with these and its end, overtake an INSERT, which fails at the"
+    " first; UNIFORM needs Iceberg's jar, which is not there, for a table that the catalog knows",
+    {
+        "DROP FEATURE deletionVectors": [
+            "UNSET TBLPROPERTIES",
+            "Deletion Vector Tombstones",
+            *["Empty Commit"] * 3,
+            "DROP FEATURE",
+            "committed",
+        ],
+        "an INSERT beside DROP FEATURE deletionVectors": "MetadataChangedException",
+        "UPGRADE UNIFORM": [
+            "REORG TABLE UPGRADE UNIFORM",
+            "REORG",
+            "SET TBLPROPERTIES",
+            "committed",
+        ],
+        "an INSERT beside UPGRADE UNIFORM": "MetadataChangedException",
+        "UPGRADE UNIFORM, catalog": [
+            "REORG TABLE UPGRADE UNIFORM",
+            "REORG",
+            "DELTA_MISSING_ICEBERG_CLASS",
+        ],
+        "an INSERT beside UPGRADE UNIFORM, catalog": "MetadataChangedException",
+    },
+    _overtaken,
+    wide=True,
+)

@@ -1,0 +1,70 @@
+"""The engine postgres: litmus tests of sessions, carried out on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from isolitmus.conformance.postgres.dialect import POSTGRES_SQL
+from isolitmus.conformance.postgres.server import binaries, postgres_serving
+from isolitmus.conformance.scheduling import Sql, carried_out_on
+from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.errors import EngineUnavailable, brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+__all__ = ["POSTGRES"]
+
+SQL = Sql(
+    "postgres",
+    "PostgreSQL",
+    POSTGRES_SQL,
+    {
+        "postgresql-read-committed": "read committed",
+        "postgresql-repeatable-read": "repeatable read",
+    },
+    {"40P01": "Deadlock", "40001": "SerializationFailure"},
+    {"23505": "DuplicateKey"},
+    unsaid=frozenset(("emitted",)),
+)
+PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "postgresql"]
+
+
+@contextmanager
+def _opened() -> Iterator[Carries]:
+    with postgres_serving() as server:
+        yield Carries(
+            server.release, lambda litmus, spec: carried_out_on(server, SQL, litmus, spec.name)
+        )
+
+
+def _install() -> Path:
+    """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it is not."""
+    try:
+        return binaries()
+    except EngineUnavailable:
+        if os.getuid() != 0 or shutil.which(PACKAGE[0]) is None:
+            raise
+    ended = subprocess.run(PACKAGE, capture_output=True, text=True, check=False)  # noqa: S603
+    if ended.returncode:
+        why = brief(ended.stderr or ended.stdout or "no reason given")
+        raise EngineUnavailable(f"PostgreSQL could not be installed: {why}")
+    return binaries()
+
+
+POSTGRES = Engine(
+    "postgres",
+    "PostgreSQL, a server of our own: snapshots of statements or of transactions",
+    _opened,
+    product="PostgreSQL",
+    format="locking",
+    protocols=tuple(SQL.levels),
+    install=_install,
+    ready=binaries,
+)

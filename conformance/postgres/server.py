@@ -1,0 +1,431 @@
+"""A PostgreSQL server of our own, and connections to it.
+
+It lives in a temporary folder and is reached by a socket there, never by a port. It refuses to run as root: then it
+runs as another user, whose the folder is. A shell stands between, which stops the server once its standard input ends:
+so it ends with us, however we end.
+
+libpq sends a statement and does not wait for it, so that no statement needs a thread here. What is held waits for an
+advisory lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.connections import (
+    COMMIT,
+    LIMIT,
+    ROLLBACK,
+    Connection,
+    SqlFailure,
+    StatementError,
+)
+from isolitmus.model.errors import EngineUnavailable, brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.conformance.connections import Doing
+    from isolitmus.model.values import Rows
+
+__all__ = ["PostgresServer", "binaries", "postgres_serving"]
+
+START_LIMIT = 60.0
+"""Seconds for the server to take connections."""
+GRACE = 20.0
+"""Seconds for a statement to be cancelled, or for the server to end."""
+PLACES = Path("/usr/lib/postgresql")
+"""Where Debian has the releases, which are not on PATH."""
+USERS = ("postgres", "nobody")
+"""Who runs the server where we are root."""
+DEADLOCK = 0.005
+"""Seconds after which who waits looks for a deadlock, once; until then nobody is said to wait."""
+OPTIONS = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "30",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+    "enable_bitmapscan": "off",
+    "deadlock_timeout": f"{DEADLOCK * 1000:g}ms",
+    "log_min_messages": "fatal",
+    "timezone": "UTC",
+}
+GUARD = (
+    '"$@" </dev/null & server=$!; exec >&-; read -r _; kill -INT $server; wait $server; rm -rf "$0"'
+)
+"""What a shell does: the server; once our end of its standard input is gone, a fast shutdown, and the folder goes.
+The server has its standard output for itself, whose end is the server's."""
+CIRCLE = re.compile(r"Process (\d+) waits for [^;]*; blocked by process (\d+)")
+GATE = """
+CREATE FUNCTION pass(VARIADIC words text[]) RETURNS int LANGUAGE plpgsql COST 1000000 AS $$
+DECLARE came int := current_setting('isolitmus.passed')::int + 1;
+BEGIN
+  PERFORM set_config('isolitmus.passed', came::text, false);
+  RAISE NOTICE '%', array_to_json(words);
+  PERFORM pg_advisory_lock_shared(hashtext(words[1]), came);
+  PERFORM pg_advisory_unlock_shared(hashtext(words[1]), came);
+  RETURN 1;
+END $$
+"""
+"""What is called at each row of a scan."""
+WAITS = """
+SELECT a.pid, l.locktype, coalesce(l.relation::text, '') || ' ' || coalesce(l.page::text, '') || ' '
+       || coalesce(l.tuple::text, '') || ' ' || coalesce(l.transactionid::text, ''), pg_blocking_pids(a.pid)
+FROM unnest(%s::int[]) AS a(pid) LEFT JOIN pg_locks l ON l.pid = a.pid AND NOT l.granted
+"""
+
+
+@dataclass(slots=True)
+class _Client:
+    """A connection, what it was asked, and what came of it."""
+
+    connection: Any
+    busy: bool = False
+    stop: int = 0
+    passed: list[tuple[str | None, ...]] = field(default_factory=list)
+    rows: Rows | None = None
+    changed: int = 0
+    failure: SqlFailure | None = None
+    behind: tuple[int, ...] = ()
+    wants: str = ""
+    since: float = 0.0
+    """When it began to wait for that."""
+
+    @property
+    def pid(self) -> int:
+        """The server's process for it."""
+        return int(self.connection.pgconn.backend_pid)
+
+    def hear(self) -> None:
+        """Take up what has come in."""
+        from psycopg.adapt import Transformer
+        from psycopg.pq import DiagnosticField, ExecStatus
+
+        pgconn = self.connection.pgconn
+        pgconn.consume_input()
+        while self.busy and not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                self.busy = False
+            elif result.status == ExecStatus.TUPLES_OK:
+                values = Transformer(self.connection)
+                values.set_pgresult(result)
+                self.rows = tuple(values.load_rows(0, result.ntuples, tuple))
+            elif result.status == ExecStatus.FATAL_ERROR:
+                code = result.error_field(DiagnosticField.SQLSTATE) or b""
+                message = result.error_message.decode().strip()
+                self.failure = SqlFailure(code.decode(), message, _circle(message))
+            else:
+                self.changed = result.command_tuples or 0
+
+    def shown(self, *, held: bool, names: Mapping[int, str]) -> Connection:
+        """Where it is."""
+        state: Doing = (
+            "idle" if not self.busy else "held" if held else "waits" if self.behind else "runs"
+        )
+        behind = tuple(sorted(names[pid] for pid in self.behind if pid in names))
+        failure = self.failure
+        if failure is not None:
+            named = ((names[int(a)], tuple(names[int(b)] for b in bs)) for a, bs in failure.circle)
+            failure = replace(failure, circle=tuple(named))
+        waits = (behind, self.wants) if state == "waits" else ((), "")
+        return Connection(state, *waits, tuple(self.passed), self.rows, self.changed, failure)
+
+
+class PostgresServer:
+    """A running server (``conformance.connections.Server``); ``release`` is what it says of itself."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self._clients: dict[str, _Client] = {}
+        self.release = str(own.info.parameter_status("server_version")).partition(" ")[0]
+        self.run(GATE)
+        self.run(f"SET lock_timeout = '{LIMIT:g}s'")
+
+    def run(self, statement: str) -> Rows:
+        """A statement of no transaction, and what it gives; StatementError if it fails."""
+        return self._run(statement)
+
+    def _run(self, statement: str, *values: object) -> Rows:
+        import psycopg
+
+        try:
+            found = self._own.execute(statement, values or None)
+        except psycopg.Error as error:
+            if self._own.closed:
+                raise EngineUnavailable(f"PostgreSQL ended: {brief(str(error))}") from error
+            raise StatementError(SqlFailure(error.sqlstate or "", brief(str(error)))) from error
+        return tuple(found.fetchall()) if found.description is not None else ()
+
+    def open(self, name: str, level: str) -> None:
+        """A connection by a name, with a transaction at an isolation level."""
+        client = _Client(self._connected())
+        self._clients[name] = client
+        client.connection.execute("SET client_min_messages = notice")
+        client.connection.add_notice_handler(
+            lambda said: client.passed.append(tuple(json.loads(said.message_primary)[1:]))
+        )
+        client.connection.execute(f"BEGIN ISOLATION LEVEL {level}")
+
+    def _connected(self) -> Any:
+        import psycopg
+        from psycopg.types.numeric import IntLoader
+
+        made = psycopg.connect(self._own.info.dsn, autocommit=True, prepare_threshold=None)
+        made.adapters.register_loader("numeric", IntLoader)  # what a SUM of BIGINT is
+        return made
+
+    def ask(self, name: str, statement: str, stop: int = 0) -> None:
+        """A statement on a connection, held at the row of a number."""
+        client = self._clients[name]
+        self._hold(name, client, stop)
+        client.passed, client.rows, client.changed, client.failure = [], None, 0, None
+        client.behind, client.wants = (), ""
+        counted = "" if statement in (COMMIT, ROLLBACK) else "SET isolitmus.passed = 0; "
+        client.busy = True
+        client.connection.pgconn.send_query(f"{counted}{statement}".encode())
+        while client.connection.pgconn.flush():
+            pass
+
+    def let(self, name: str, stop: int = 0) -> None:
+        """What is held goes on."""
+        self._hold(name, self._clients[name], stop)
+
+    def _hold(self, name: str, client: _Client, stop: int) -> None:
+        """Hold at the row of a number from now on, and no longer at another."""
+        if stop:
+            self._run("SELECT pg_advisory_lock(hashtext(%s), %s)", name, stop)
+        if client.stop:
+            self._run("SELECT pg_advisory_unlock(hashtext(%s), %s)", name, client.stop)
+        client.stop = stop
+
+    def cancel(self, name: str) -> None:
+        """The statement that is held fails."""
+        self._run("SELECT pg_cancel_backend(%s)", self._clients[name].pid)
+
+    def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
+        """Where each connection is, once none of them gets any further by itself."""
+        end = time.monotonic() + seconds
+        names = {client.pid: name for name, client in self._clients.items()}
+        held: frozenset[int] = frozenset()
+        while any(client.busy for client in self._clients.values()):
+            before = [client.busy for client in self._clients.values()]
+            held = self._waits()
+            now = time.monotonic()
+            still = all(
+                not client.busy
+                or client.pid in held
+                or (client.behind and now - client.since > 3 * DEADLOCK)
+                for client in self._clients.values()
+            )
+            self._hear(0 if still else DEADLOCK / 5)
+            after = [client.busy for client in self._clients.values()]
+            if (still and before == after) or now > end:
+                break
+        return {
+            name: client.shown(held=client.pid in held, names=names)
+            for name, client in self._clients.items()
+        }
+
+    def _waits(self) -> frozenset[int]:
+        """Whose statements are held; those that wait for others say for whom, and since when."""
+        busy = {client.pid: client for client in self._clients.values() if client.busy}
+        held: set[int] = set()
+        told: Any = self._run(WAITS, list(busy))
+        for pid, kind, what, behind in told:
+            client = busy[pid]
+            if kind == "advisory":
+                held.add(pid)
+            waits = bool(behind) and kind != "advisory"
+            wants = f"{kind} {what}" if waits else ""
+            client.behind = tuple(sorted(set(behind))) if waits else ()
+            if wants != client.wants:
+                client.wants, client.since = wants, time.monotonic()
+        for client in busy.values():
+            if client.wants.startswith(
+                "tuple"
+            ):  # the queue for a row, whose head waits for who wrote it
+                first = (busy[pid].behind for pid in client.behind if pid in busy)
+                client.behind = tuple(
+                    sorted({*client.behind, *(pid for pids in first for pid in pids)})
+                )
+        return frozenset(held)
+
+    def _hear(self, seconds: float) -> None:
+        """Take up what comes in, waiting so long for it."""
+        import psycopg
+
+        busy = [client for client in self._clients.values() if client.busy]
+        select.select([client.connection.pgconn.socket for client in busy], [], [], seconds)
+        try:
+            for client in busy:
+                client.hear()
+        except psycopg.OperationalError as error:
+            raise EngineUnavailable(f"PostgreSQL ended: {brief(str(error))}") from error
+
+    def close(self) -> None:
+        """Every connection is closed, whatever it was doing; EngineUnavailable if one does not end."""
+        for name, client in self._clients.items():
+            self._hold(name, client, 0)
+            if client.busy:  # what is idle needs no waiting for
+                kill = "SELECT pg_terminate_backend(%s, %s)"
+                if self._run(kill, client.pid, int(GRACE * 1000)) != ((True,),):
+                    raise EngineUnavailable(
+                        f"a statement of PostgreSQL's has not ended {GRACE:g} s after it was told to"
+                    )
+            client.connection.close()
+        self._clients.clear()
+
+    def leave(self) -> None:
+        """No connection is talked to any more, also where one did not end or the server did."""
+        for client in self._clients.values():
+            client.connection.close()
+
+
+def _circle(message: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Of a deadlock, the process of who waited, and of whom for."""
+    return tuple((a, (b,)) for a, b in CIRCLE.findall(message))
+
+
+@contextmanager
+def postgres_serving() -> Iterator[PostgresServer]:
+    """A server of our own, which ends with the block; EngineUnavailable, with the remedy, if it cannot start."""
+    place = binaries()
+    folder = Path(tempfile.mkdtemp(prefix="isolitmus_postgres_"))
+    try:
+        with _launched(place, folder) as own:
+            server = PostgresServer(own)
+            try:
+                yield server
+            finally:
+                server.leave()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def binaries() -> Path:
+    """Where PostgreSQL's programs are; EngineUnavailable, with the remedy, where they or psycopg are not."""
+    if find_spec("psycopg") is None:
+        raise EngineUnavailable(
+            "PostgreSQL is talked to by psycopg, which is not here; `pip install 'isolitmus[postgres]'`"
+            " installs it"
+        )
+    here = shutil.which("postgres")
+    debian = sorted(map(str, PLACES.glob("*/bin/postgres")), key=_release, reverse=True)
+    for path in ([here] if here else []) + debian:
+        place = Path(path).resolve().parent
+        if (place / "initdb").exists():
+            return place
+    raise EngineUnavailable(
+        "there is no PostgreSQL server on PATH or in /usr/lib/postgresql; `make engines` installs it"
+        " where that is possible, else a package such as Debian's postgresql"
+    )
+
+
+def _release(path: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in re.findall(r"\d+", path))
+
+
+def _user() -> dict[str, Any]:
+    """As whom the server runs: it refuses root."""
+    if os.getuid() != 0:
+        return {}
+    for name in USERS:
+        with suppress(KeyError):
+            found = pwd.getpwnam(name)
+            return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
+    raise EngineUnavailable(
+        f"PostgreSQL refuses to run as root, and there is no user {' or '.join(USERS)} here; run"
+        " isolitmus as another user"
+    )
+
+
+@contextmanager
+def _launched(place: Path, folder: Path) -> Iterator[Any]:
+    """A server in an empty folder, as a connection to it."""
+    user = _user()
+    if user:
+        os.chown(folder, user["user"], user["group"])
+    data, log = folder / "data", folder / "server.log"
+    make = (
+        *(place / "initdb", "-D", data, "-U", "isolitmus", "--auth=trust", "--no-sync"),
+        *("--no-instructions", "--encoding=UTF8", "--locale=C"),
+    )
+    made = subprocess.run(  # noqa: S603 - PostgreSQL's own
+        make, capture_output=True, text=True, check=False, cwd=folder, **user
+    )
+    if made.returncode:
+        raise EngineUnavailable(f"PostgreSQL's initdb failed: {brief(made.stderr or made.stdout)}")
+    options = [word for key, value in OPTIONS.items() for word in ("-c", f"{key}={value}")]
+    serve = [place / "postgres", "-D", data, "-k", folder, *options]
+    with log.open("wb") as output:
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603
+            ["/bin/sh", "-c", GUARD, str(folder), *map(str, serve)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd=folder,
+            start_new_session=True,  # the terminal's Ctrl-C reaches Python only
+            **user,
+        )
+    try:
+        with _first(process, folder, log) as own:
+            yield own
+    finally:
+        _end(process)
+
+
+def _first(process: subprocess.Popen[bytes], folder: Path, log: Path) -> Any:
+    """The first connection, as soon as the server takes any."""
+    import psycopg
+
+    assert process.stdout is not None
+    end = time.monotonic() + START_LIMIT
+    while True:
+        try:
+            return psycopg.connect(
+                host=str(folder),
+                dbname="postgres",
+                user="isolitmus",
+                autocommit=True,
+                prepare_threshold=None,
+            )
+        except psycopg.OperationalError as error:
+            ended = bool(select.select([process.stdout], [], [], 0.02)[0])
+            if ended or time.monotonic() > end:
+                why = log.read_text(errors="replace").strip() or str(error)
+                raise EngineUnavailable(f"PostgreSQL does not start: {brief(why)}") from None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:  # also at a Ctrl-C while waiting: the server must not stay
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()

@@ -1,0 +1,89 @@
+"""Records by name: those that ship, those of installed packages, and those that a program offers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from isolitmus.model.errors import UnknownName, near
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Named", "Registry"]
+
+
+class Named(Protocol):
+    """What a registry holds: something with a name."""
+
+    @property
+    def name(self) -> str:
+        """What files and commands call it."""
+
+
+Record = TypeVar("Record", bound=Named)
+
+
+class Registry(Generic[Record]):
+    """The records of one kind, ``what`` they are in a word.
+
+    ``shipped`` gives the place of each that ships, which is read when it is asked for, ``aliases`` other names
+    of those. An installed package offers its own by entry points in the group ``isolitmus.WHATs``.
+
+    >>> class Colour:
+    ...     def __init__(self, name): self.name = name
+    >>> colours = Registry[Colour]("colour", {"red": "paint.reds:RED"}, {"rouge": "red"})
+    >>> colours.offer(Colour("green")).name, colours.names()
+    ('green', ('green', 'red'))
+    >>> with colours.offered(Colour("blue")): colours.names()
+    ('blue', 'green', 'red')
+    >>> colours.named("blue")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no colour 'blue'; known: green, red, rouge
+    >>> colours.offer(Colour("rouge"))
+    Traceback (most recent call last):
+    ValueError: there is another colour 'rouge' already
+    """
+
+    def __init__(
+        self, what: str, shipped: Mapping[str, str], aliases: Mapping[str, str] | None = None
+    ) -> None:
+        self.what, self.shipped, self.aliases = what, shipped, aliases or {}
+        self.group = f"isolitmus.{what}s"
+        self._known: dict[str, Record] = {}
+
+    def offer(self, one: Record) -> Record:
+        """Make a record known by its name, as an entry point does; ValueError if another one has it."""
+        if one.name in {*self.shipped, *self.aliases} or self._known.get(one.name, one) is not one:
+            raise ValueError(f"there is another {self.what} '{one.name}' already")
+        self._known[one.name] = one
+        return one
+
+    @contextmanager
+    def offered(self, one: Record) -> Iterator[Record]:
+        """A record that is known while the block lasts."""
+        before = dict(self._known)
+        try:
+            yield self.offer(one)
+        finally:
+            self._known = before
+
+    def names(self) -> tuple[str, ...]:
+        """The names of those that are known, sorted, without aliases."""
+        installed = entry_points(group=self.group).names
+        return tuple(sorted({*self.shipped, *self._known, *installed}))
+
+    def named(self, name: str) -> Record:
+        """The record of a name; UnknownName with the near miss if there is none."""
+        own = self.aliases.get(name, name)
+        if own not in self._known:
+            if own in self.shipped:
+                points = [EntryPoint(own, self.shipped[own], self.group)]
+            else:
+                points = list(entry_points(group=self.group, name=own))
+            if not points:
+                known = *self.names(), *self.aliases
+                raise UnknownName(f"no {self.what} '{name}'{near(name, known)}")
+            self._known[own] = points[0].load()
+        return self._known[own]

@@ -1,0 +1,59 @@
+"""Values as TOML writes them."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isolitmus.model.values import Rows, Value
+
+__all__ = ["bare", "inline", "listed", "quoted", "quoted_table", "toml_rows", "value"]
+
+
+def toml_rows(table: Rows) -> str:
+    """Rows as a list of lists."""
+    return listed(listed(map(value, row)) for row in table)
+
+
+def value(of: Value) -> str:
+    """One value; TOML has no NULL."""
+    match of:
+        case None:
+            return "{ null = true }"
+        case bool():
+            return "true" if of else "false"
+        case date():
+            return of.isoformat()
+        case int():
+            return str(of)
+        case str():
+            return quoted(of)
+
+
+def quoted(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def quoted_table(table: Mapping[str, str]) -> str:
+    """A table of texts; its keys may hold dots."""
+    return inline({k if bare(k) else quoted(k): quoted(v) for k, v in table.items()})
+
+
+def listed(parts: Iterable[str]) -> str:
+    """A list, of parts that are TOML."""
+    return f"[{', '.join(parts)}]"
+
+
+def inline(table: Mapping[str, str]) -> str:
+    """An inline table, of keys and values that are TOML."""
+    return f"{{ {', '.join(f'{k} = {v}' for k, v in table.items())} }}"
+
+
+def bare(key: str) -> bool:
+    """Whether a key may stand without quotes."""
+    return bool(key) and key.replace("-", "").replace("_", "").isalnum() and key.isascii()

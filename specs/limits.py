@@ -1,0 +1,81 @@
+"""How much of anything a file may hold: what is beyond is refused with a sentence, before it takes time or memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "CLAUSES",
+    "COLUMNS",
+    "DEEPEST",
+    "ENTRIES",
+    "INITS",
+    "LINE",
+    "ROWS",
+    "STATEMENTS",
+    "TEXT",
+    "TRANSACTIONS",
+    "deeper",
+    "inner",
+    "read_json",
+]
+
+
+T = TypeVar("T")
+TEXT = 2**20
+"""The bytes of a file that a person writes, and of a spec with all that it includes."""
+LINE = 2**24
+"""The bytes of a line of a log: an action."""
+DEEPEST = 100
+"""How deep values, expressions and statements are nested: what reads them goes down to their leaves."""
+ENTRIES = 1_000
+"""The entries of a list or table in a file, where nothing below says less."""
+TRANSACTIONS = 100
+"""The transactions of a litmus test on tables."""
+STATEMENTS = 100
+"""The statements of a transaction that is a sequence."""
+INITS = 100
+"""The statements that fill its tables; and so many ways to fill them has a scope."""
+COLUMNS = 100
+"""The columns of a table."""
+ROWS = 500
+"""The rows of a table: a MERGE compares each with each, in every serial order."""
+CLAUSES = 100
+"""The clauses of a MERGE."""
+
+
+def deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -> bool:
+    """Whether a tree has more levels than that (a long AND is as deep as it is long).
+
+    >>> deeper([[1], 2], inner, 2), deeper([[1], 2], inner, 3)
+    (True, False)
+    """
+    level = [tree]
+    for _ in range(most):
+        level = [child for node in level for child in children(node)]
+    return bool(level)
+
+
+def inner(value: Any) -> Iterable[Any]:
+    """What is in a list or a table."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def read_json(text: str) -> Any:
+    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply.
+
+    >>> read_json("[" * 5000)
+    Traceback (most recent call last):
+    ValueError: nested too deeply
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if text.count("[") + text.count("{") > DEEPEST and deeper(value, inner):
+        raise ValueError("nested too deeply")
+    return value

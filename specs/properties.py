@@ -1,0 +1,98 @@
+"""The properties of a table that are modelled, with the values: one list for litmus files and for SQL.
+
+What is here decides no conflict, or the model knows what it decides; of what Delta has besides it takes
+the default only (DeltaConfig.scala). A property of another one's than Delta's says nothing to Delta.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.model.errors import near
+from isolitmus.model.header import MAPPING_MODE, ROW_TRACKING
+
+__all__ = ["LEVELS", "MADE", "SET", "misspelled", "unmodelled"]
+
+
+class AllowedValues(NamedTuple):
+    """What a property may be: as a pattern, which ignores case, and in words."""
+
+    pattern: str
+    words: str
+
+
+def _one(*values: str) -> AllowedValues:
+    return AllowedValues(
+        "|".join(map(re.escape, values)), " or ".join(f"'{value}'" for value in values)
+    )
+
+
+SWITCH = _one("true", "false")
+LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
+"""What Delta reads as an isolation level (isolationLevels.scala, fromString); it takes the first from a user."""
+MADE = {
+    "delta.appendOnly": SWITCH,
+    "delta.autoOptimize.autoCompact": _one("false"),
+    "delta.autoOptimize.optimizeWrite": _one("false"),
+    "delta.checkpoint.writeStatsAsJson": _one("true"),
+    "delta.checkpoint.writeStatsAsStruct": SWITCH,
+    "delta.checkpointInterval": AllowedValues(r"[1-9]\d{0,8}", "a whole number from 1"),
+    "delta.checkpointPolicy": _one("classic"),
+    MAPPING_MODE: _one("name", "none"),
+    "delta.dataSkippingNumIndexedCols": _one("32"),
+    "delta.deletedFileRetentionDuration": _one("interval 1 week"),
+    "delta.enableChangeDataFeed": SWITCH,
+    "delta.enableDeletionVectors": SWITCH,
+    "delta.enableExpiredLogCleanup": SWITCH,
+    "delta.enableInCommitTimestamps": _one("false"),
+    ROW_TRACKING: SWITCH,
+    LEVEL_KEY: AllowedValues(".*", "any"),
+    "delta.logRetentionDuration": AllowedValues(
+        r"interval [1-9]\d{0,4} (?:day|week)s?", "an interval of days or weeks, 'interval 30 days'"
+    ),
+    "delta.randomizeFilePrefixes": _one("false"),
+}
+"""The properties of a table when it is made. An isolation level that Delta does not take is its own error."""
+SET = MADE | {
+    "delta.checkpointPolicy": _one("classic", "v2"),
+    "delta.enableInCommitTimestamps": SWITCH,
+    ROW_TRACKING: _one("false"),
+}
+"""Those that a statement sets on a table that is there. Row ids of files that are there come in several
+commits."""
+
+
+def misspelled(key: str) -> str:
+    """What is wrong with a property of Delta's in other letters than Delta's, which puts it right, but not
+    everywhere; empty if nothing is.
+
+    >>> misspelled("delta.appendonly"), misspelled("delta.appendOnly")
+    ("'delta.appendonly' is written delta.appendOnly", '')
+    """
+    name = next((name for name in MADE if name.lower() == key.lower()), key)
+    return "" if name == key else f"'{key}' is written {name}"
+
+
+def unmodelled(key: str, value: str, *, made: bool) -> str:
+    """Why a property with this value is not modelled; empty if it is. ``made``: with its table.
+
+    >>> unmodelled("delta.appendOnly", "yes", made=True)
+    "delta.appendOnly is 'yes'; known: 'true' or 'false'"
+    >>> unmodelled("delta.apendOnly", "true", made=True)
+    "the property 'delta.apendOnly' is not modelled; did you mean 'delta.appendOnly'?"
+    >>> unmodelled("team", "us", made=False)
+    ''
+    """
+    if not key.lower().startswith("delta."):
+        return ""
+    known = {name.lower(): (name, values) for name, values in (MADE if made else SET).items()}
+    if key.lower() not in known:
+        return f"the property '{key}' is not modelled{near(key, MADE)}"
+    name, values = known[key.lower()]
+    if key != name:
+        return misspelled(key)
+    if re.fullmatch(values.pattern, value, re.IGNORECASE):
+        return ""
+    return f"{name} is '{value}'; known: {values.words}"

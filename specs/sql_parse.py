@@ -1,0 +1,136 @@
+"""The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
+
+sqlglot parses. What a name is of, ``specs.sql.resolve`` finds out, as often as tables change; the
+values of parameters (``:name``) come into a copy of the tree.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field, replace
+from datetime import date
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+from isolitmus.model.errors import SqlError, brief
+from isolitmus.specs.limits import DEEPEST, deeper
+from isolitmus.specs.parameters import bound, places
+from isolitmus.specs.placeholders import with_markers
+from isolitmus.specs.written import located
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.values import Value
+
+__all__ = ["Syntax"]
+
+DEEP = f"is nested more than {DEEPEST} deep"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Syntax:
+    """A statement as it was written; ``label`` says in messages where. ``values`` are those of its
+    parameters, as far as somebody has read them.
+
+    >>> read = Syntax("DELETE FROM t WHERE id = :key")
+    >>> read.tree() is read.tree(), read.bound({"key": 7}).tree().sql()
+    (True, 'DELETE FROM t WHERE id = 7')
+    """
+
+    text: str
+    label: str = "SQL"
+    values: Mapping[str, Value] = field(default_factory=dict)
+    _trees: dict[tuple[int, int | None], exp.Expr] = field(default_factory=dict)
+
+    @property
+    def sql(self) -> str:
+        """The text with values for its parameters."""
+        return bound(self.text, self.values)
+
+    def bound(self, values: Mapping[str, Value]) -> Syntax:
+        """The same with values; nothing is parsed again."""
+        return replace(self, values=values)
+
+    def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
+        """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is
+        changed. SqlError for what does not parse.
+        """
+        if (start, end) not in self._trees:
+            blank = re.sub(r"\S", " ", self.text[:start])
+            self._trees[start, end] = _parsed(blank + self.text[start:end], self)
+        tree = self._trees[start, end]
+        return _with(tree, self.values) if self.values else tree
+
+    def tables(self) -> Iterator[exp.Table]:
+        """Where tables are named in what was parsed."""
+        for tree in self._trees.values():
+            yield from tree.find_all(exp.Table)
+
+
+def _parsed(text: str, of: Syntax) -> exp.Expr:
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        trees = sqlglot.parse(with_markers(text), read="databricks")
+    except SqlglotError as error:
+        details = getattr(error, "errors", None) or [{}]
+        line, column = details[0].get("line") or 1, details[0].get("col") or 1
+        what = details[0].get("description") or str(error).splitlines()[0]
+        before = text.split("\n")[: line - 1]
+        start = sum(len(one) + 1 for one in before) + column - 1
+        problem = f"this does not parse: {brief(what.rstrip('.'))}"
+        raise located(of.label, of.text, start, problem, "syntax") from None
+    except RecursionError:
+        raise SqlError(f"{of.label}: the statement {DEEP}") from None
+    finally:
+        logger.setLevel(level)
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        raise SqlError(
+            f"{of.label}: one statement is wanted here, found {len(found) or 'none'}", kind="syntax"
+        )
+    if deeper(found[0], methodcaller("iter_expressions")):
+        raise SqlError(f"{of.label}: the statement {DEEP}")
+    return _placed(found[0], text)
+
+
+def _placed(tree: exp.Expr, text: str) -> exp.Expr:
+    """The tree, its parameters with their places, which sqlglot leaves out."""
+    starts = places(text)
+    for node in tree.find_all(exp.Placeholder, bfs=False):
+        if starts.get(node.name):
+            node.meta["start"] = starts[node.name].pop(0)
+    return tree
+
+
+def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
+    """A copy of the tree with values for its parameters."""
+    tree = tree.copy()
+    for node in list(tree.find_all(exp.Placeholder)):
+        if node.name in values:
+            value = _constant(values[node.name])
+            value.meta.update(node.meta)
+            node.replace(value)
+    return tree
+
+
+def _constant(value: Value) -> exp.Expr:
+    match value:
+        case None:
+            return exp.null()
+        case bool():
+            return exp.Boolean(this=value)
+        case int() if value < 0:
+            return exp.Paren(this=exp.Neg(this=exp.Literal.number(-value)))
+        case int():
+            return exp.Literal.number(value)
+        case date():
+            return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    return exp.Literal.string(value)

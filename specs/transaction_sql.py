@@ -1,0 +1,89 @@
+"""Where the text of a transaction's statement becomes a statement, on the tables that it may find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import LitmusError, SqlError, near
+from isolitmus.model.raw import Raw
+from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.features import features
+from isolitmus.specs.parameters import parameters
+from isolitmus.specs.reached import resolve_late
+from isolitmus.specs.sql import unbound
+from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_queries import items_of
+from isolitmus.specs.written import as_written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    from isolitmus.model import statement as st
+    from isolitmus.model.schema import Type
+    from isolitmus.model.values import Value
+    from isolitmus.specs.reached import Tables
+    from isolitmus.specs.toml_file import Node
+    from isolitmus.specs.written import Part
+
+__all__ = ["TransactionContext", "read_sql"]
+
+EXAMPLES: Mapping[Type, Value] = {
+    "INT": 1,
+    "BIGINT": 1,
+    "STRING": "a",
+    "DATE": date(2000, 1, 1),
+    "BOOLEAN": True,
+}
+"""What a statement's parameters are while nobody has read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionContext:
+    """What the transactions of a file are read against: the tables that they may find (``reached``, first
+    those that are declared), and their texts as they were parsed. ``alters``: a statement alters columns.
+    """
+
+    reached: tuple[Tables, ...]
+    syntaxes: dict[str, Syntax]
+    alters: bool = False
+
+    @property
+    def schemas(self) -> Tables:
+        """The tables as they are declared."""
+        return self.reached[0]
+
+
+def _raised(problem: str) -> NoReturn:
+    raise LitmusError(problem)
+
+
+def read_sql(
+    text: str,
+    name: str,
+    given: Node,
+    context: TransactionContext,
+    let: Mapping[str, st.Read],
+    *,
+    parts: Sequence[Part] = (),
+) -> st.Statement:
+    """The statement of an author's text, or of its ``parts``; parameters stand for a value of their type."""
+    syntax = context.syntaxes.get(name)
+    if syntax is None or syntax.text != text:
+        syntax = Syntax(text, f"{given.place}, transaction {name}")
+    for parameter in parameters(text) if let else ():
+        if parameter not in let:
+            given.refuse(f"{given}: no let gives ':{parameter}'{near(parameter, let)}")
+    examples = {n: EXAMPLES[items_of(read.query[0])[0].type] for n, read in let.items()}
+    try:
+        found = resolve_late(syntax.bound(examples), context.reached)
+    except SqlError as error:
+        raise (as_written(error, parts) if parts else error) from None
+    assert not isinstance(found, Raw)
+    has = set(features(found))
+    if found.origin is not None and found.origin.tables is not context.schemas:
+        has.add("columns that a transaction adds or renames")
+    refuse_together(has, _raised, syntax.label)
+    return unbound(found)

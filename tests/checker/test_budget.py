@@ -1,0 +1,229 @@
+"""Limits of time and memory end every search, count and audit in good order: unknown, with what was done."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from math import inf
+
+import pytest
+
+from isolitmus.checker import audit, check, separate, sweep
+from isolitmus.checker.auditing.judging import check_log
+from isolitmus.checker.portrait import portray
+from isolitmus.checker.reading import solver
+from isolitmus.checker.searching import abstract_exhaustive
+from isolitmus.checker.separation import separate_unbounded
+from isolitmus.model import budget as budgets
+from isolitmus.model.budget import Budget, in_use, size
+from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit
+from isolitmus.model.number import many
+from isolitmus.specs import litmus, protocol, scope, spec
+
+
+class Counted(Budget):
+    """A budget that is spent after so many looks at it."""
+
+    def __init__(self, looks):
+        super().__init__(memory=inf)
+        self.looks = looks
+
+    def spent(self):
+        self.looks -= 1
+        return TimeLimit("the time limit of 9 s ended it") if self.looks < 0 else None
+
+
+ENDED = "the time limit of 9 s ended it"
+QUESTIONS = {
+    ("snapshot-isolation", "serializable"): "abstract",
+    ("delta-serializable", "log-serializable"): "table",
+}
+
+
+@pytest.mark.parametrize("by", ["symbolic", "exhaustive"])
+@pytest.mark.parametrize("pair", QUESTIONS)
+def test_a_search_says_what_it_did_until_then(pair, by):
+    universe = QUESTIONS[pair]
+    inside = universe if universe == "abstract" else scope(universe)
+    answer = separate(*map(spec, pair), inside, by=by, transactions=[2], budget=Counted(3))
+    assert (answer.found, answer.ended) == (None, ENDED)
+    assert answer.bound.startswith(f"{ENDED}, at 2 transactions in universe '{universe}'")
+    assert answer.to_json()["ended"] == ENDED
+    if by == "exhaustive":
+        assert answer.examined > 0
+        assert answer.effort == f"{many(answer.examined, 'candidate')} until then, none found"
+
+
+@pytest.mark.slow
+def test_a_proof_that_is_cut_short_is_none():
+    pair = spec("delta-serializable"), spec("log-serializable")
+    answer = separate_unbounded(*pair, budget=Budget(seconds=0))
+    assert (answer.found, answer.proved) == (None, False)
+
+
+@pytest.mark.parametrize("looks", [0, 3, 20])
+def test_a_sweep_counts_what_it_came_to(looks):
+    whole = sweep(scope("two-partitions"), 2)
+    assert (whole.counted, whole.ended) == (whole.candidates, None)
+    part = sweep(scope("two-partitions"), 2, budget=Counted(looks))
+    assert part.ended == ENDED
+    assert part.counted < part.candidates
+    assert part.to_json()["ended"] == ENDED
+
+
+def test_a_portrait_says_what_is_unknown():
+    seen = portray(protocol("delta-write-serializable"), budget=Budget(seconds=0))
+    assert not seen.whole
+    assert {promise.hole.found for promise in seen.promises} == {None}
+    assert seen.uncounted[0] == "two-partitions, for the time limit of 0 s ended it"
+
+
+def test_a_history_that_was_not_judged_is_unknown():
+    for name in ("reorder", "history-write-skew"):
+        checked = check(litmus(name), [spec("serializable")], budget=Counted(0))
+        verdict = checked.levels["serializable"]
+        assert str(verdict) == "unknown"
+        assert verdict.reason.startswith(ENDED)
+
+
+def test_an_audit_says_how_far_it_came(log):
+    whole = audit(log)
+    part = audit(log, budget=Counted(2))
+    assert (part.commits, part.ended) == (2, ENDED)
+    assert f"Unknown: {ENDED}; 2 of {whole.commits} commits were audited until then." in part.notes
+    verdict = check_log(log, [spec("serializable")], budget=Counted(2)).levels["serializable"]
+    assert verdict.reason == f"{ENDED}; 2 of {whole.commits:,} commits were read until then"
+
+
+@pytest.fixture
+def log(tmp_path):
+    folder = tmp_path / "t" / "_delta_log"
+    folder.mkdir(parents=True)
+    start = (
+        '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
+        '{"metaData":{"id":"m","format":{"provider":"parquet"},"partitionColumns":[],'
+        '"configuration":{},"schemaString":"{\\"type\\":\\"struct\\",\\"fields\\":[]}"}}\n'
+    )
+    for version in range(4):
+        info = '{"commitInfo":{"operation":"WRITE"}}\n'
+        (folder / f"{version:020}.json").write_text(info + (start if not version else ""))
+    return tmp_path / "t"
+
+
+def test_memory_is_a_limit_too():
+    answer = separate(
+        spec("delta-serializable"), spec("log-serializable"), by="exhaustive",
+        budget=Budget(memory=in_use() / 2),
+    )  # fmt: skip
+    assert answer.found is None
+    assert answer.ended.startswith("the memory limit of ")
+
+
+def test_memory_that_is_used_up_is_a_limit_too(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("isolitmus.checker.delta.table_symbolic.search", full)
+    answer = separate(spec("delta-serializable"), spec("log-serializable"))
+    assert (answer.found, answer.ended) == (None, "memory was used up, which ended it")
+
+
+def test_the_memory_of_processes_that_were_started_counts():
+    code = "x = bytearray(10 ** 8); print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as child:
+        child.stdout.readline()
+        with_it = in_use()
+        child.communicate(b"\n")
+    assert with_it - in_use() > 90_000_000
+
+
+def test_what_is_free_bounds_what_nobody_bounds(monkeypatch):
+    monkeypatch.setattr(budgets, "_free", lambda: 4e9)
+    assert 3e9 < Budget().memory < 3e9 + 2 * in_use()
+
+
+@pytest.mark.parametrize("text", ["", "4", "4PB", "-1GB", "0MB", "x" * 99])
+def test_what_is_no_amount_of_memory(text):
+    with pytest.raises(IsolitmusError, match="is no amount of memory; 800MB or 4GB would be one"):
+        size(text)
+
+
+# Inside Z3
+
+
+def pigeons(n):
+    """A question that takes Z3 very long: n + 1 pigeons in n holes."""
+    z3 = pytest.importorskip("z3")
+    asked = z3.SolverFor("QF_FD")
+    sits = [[z3.Bool(f"{i} in {j}") for j in range(n)] for i in range(n + 1)]
+    asked.add(*map(z3.Or, sits))
+    for one in range(n + 1):
+        for other in range(one):
+            asked.add(*(z3.Not(z3.And(a, b)) for a, b in zip(sits[one], sits[other], strict=True)))
+    return asked
+
+
+@pytest.mark.slow
+def test_a_limit_of_time_ends_a_solver_at_work():
+    start = time.monotonic()
+    with pytest.raises(TimeLimit):
+        solver.answer(pigeons(13), [], Budget(seconds=0.3))
+    assert time.monotonic() - start < 20
+
+
+def test_a_limit_of_memory_ends_a_solver_at_work(monkeypatch):
+    begun = time.monotonic()
+    monkeypatch.setattr(budgets, "in_use", lambda: 9 if time.monotonic() > begun + 0.3 else 0)
+    with pytest.raises(MemoryLimit):
+        solver.answer(pigeons(13), [], Budget(memory=5))
+    assert time.monotonic() - begun < 20
+
+
+def test_ctrl_c_ends_a_solver_at_work():
+    asked = pigeons(13)
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        solver.answer(asked, [], Budget(seconds=30))
+
+
+# What is enumerated is never there all at once
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("serializable", "update-serializable"),
+        pytest.param(("causal", "read-atomic"), marks=pytest.mark.slow),
+    ],
+)
+def test_an_enumeration_takes_no_more_memory_than_a_batch(pair):
+    """Eight transactions over three keys have more histories than a machine could hold."""
+    before = in_use()
+    budget = Budget(seconds=1)
+    most = 0
+
+    def told(_n, _examined):
+        nonlocal most
+        most = max(most, in_use())
+
+    answer = separate(
+        *map(spec, pair), "abstract", by="exhaustive", transactions=[8], budget=budget,
+        progress=told,
+    )  # fmt: skip
+    assert answer.ended == "the time limit of 1 s ended it"
+    assert answer.examined > 0
+    assert most - before < 400_000_000
+    assert answer.seconds < 20
+
+
+def test_version_orders_that_are_cut_give_what_they_give_together(monkeypatch):
+    pair = spec("prefix-consistency"), spec("snapshot-isolation")
+    whole, _ = abstract_exhaustive.search(*pair, 2)
+    monkeypatch.setattr(abstract_exhaustive, "LARGEST", 1)
+    cut, _ = abstract_exhaustive.search(*pair, 2)
+    assert cut == whole
+    assert [str(transaction) for transaction in cut.transactions] == ["r(x0) w(x1)", "r(x0) w(x2)"]

@@ -1,0 +1,173 @@
+"""Conflict, view and state: what is said beside a verdict of a history that has a serial order all the same."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from isolitmus.checker import sweep
+from isolitmus.checker.checks import check
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.checker.running.explaining import CONFLICT, explanations
+from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMemory
+from isolitmus.checker.runs import run
+from isolitmus.checker.searching.universe import candidates
+from isolitmus.checker.strategies import litmus_tests
+from isolitmus.checker.telling.words import explain, in_a_view
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.run import same_bag
+from isolitmus.model.schedule import Schedule, Step
+from isolitmus.specs import level, litmus, protocol, scope, spec
+from isolitmus.specs.catalogue import litmus_names as shipped
+
+DELTA = spec("delta-write-serializable")
+LEVELS = [level(name) for name in CONFLICT]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "forbidden", "explained"),
+    [("writers-unpartitioned", 4, 4), ("writers-partitioned", 12, 4), ("two-partitions", 4, 0)],
+)
+def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
+    """Issue 16: 4 and 12 histories of three writers are forbidden, and 0 and 8 lack a serial order."""
+    admits, permits = admission(DELTA), admission(level("write-serializable"))
+    found = [
+        one.litmus("found", "t", "s")
+        for one in candidates(scope(name), 3, admits)
+        if one is not None and not permits(one.frame)
+    ]
+    assert len(found) == forbidden
+    told = 0
+    for test in found:
+        checked = check(test, [level("write-serializable")])
+        one = checked.explained["write-serializable"]
+        orders = run(test, DELTA).serial
+        assert bool(one.orders) == bool(orders.orders)
+        line = explain(checked.levels["write-serializable"], LEVELS[2], one)[-1]
+        assert line == in_a_view(one)
+        if not orders.unexplained:
+            told += 1
+            assert (one.name, one.versions) == ("write-serializable-view", True)
+            assert f"the serial order {orders.orders[0]} explains every read" in line
+    counts = sweep(scope(name), 3, protocols=[DELTA]).protocols[DELTA.name]
+    assert counts.forbidden["write-serializable"] == forbidden
+    assert counts.for_conflicts_alone["write-serializable"] == told == explained
+
+
+def test_a_row_that_came_and_went_is_a_conflict_and_no_view():
+    checked = check(litmus("came-and-went"), LEVELS)
+    assert {str(verdict) for verdict in checked.levels.values()} == {"forbidden"}
+    assert {one.name for one in checked.explained.values()} == {f"{n}-view" for n in CONFLICT}
+    assert checked.to_json("f")["levels"]["write-serializable"]["explained"] == {
+        "sense": "write-serializable-view",
+        "orders": ["insert delete count"],
+        "every_version": True,
+    }
+
+
+def test_what_readers_read_counts_with_all_transactions_and_not_with_the_writers():
+    test = litmus("reorder-reader")
+    found = explanations(test, execute(test), CONFLICT)
+    assert {name: one.name for name, one in found.items()} == {
+        "serializable": "serializable-state-coherent",
+        "log-serializable": None,
+        "write-serializable": "write-serializable-view",
+        "update-serializable": "update-serializable-state-coherent",
+    }
+    seen = litmus("came-and-went-readers")
+    (order,) = check(seen, LEVELS).explained["log-serializable"].orders
+    assert order == ("insert", "between", "delete", "after", "count", "last")
+
+
+def test_an_order_may_explain_the_last_table_and_not_what_was_read():
+    one = check(litmus("came-and-went-twice-seen"), LEVELS).explained["write-serializable"]
+    assert (one.name, one.versions) == ("write-serializable-state", False)
+    assert "no serial order explains every read, first second insert gives the last" in in_a_view(
+        one
+    )
+
+
+@pytest.mark.slow
+def test_the_forms_are_those_of_the_theorems():
+    """In the scope of the theorems: what Delta admits of three writers, and write-serializable forbids."""
+    lattice, memory = scope("lattice"), StepMemory()
+    admits, permits = admission(DELTA), admission(level("write-serializable"))
+    names = []
+    for found in candidates(lattice, 3, admits):
+        if found is None or permits(found.frame):
+            continue
+        own = (
+            tuple(e.name for e in found.events),
+            found.statements,
+            tuple(e.effect for e in found.events),
+        )
+        orders = Reorderings(Executed(lattice.tables, *own, found.states), memory)
+        test = found.litmus("found", "t", "s")
+        beside = explanations(test, execute(test), ("log-serializable", "write-serializable"))
+        for name, one in beside.items():
+            has = {form for form, holds in FORMS.items() if form.startswith(name) and holds(orders)}
+            assert one.name in has if one.name else f"{name}-state" not in has
+            assert one.reads == (f"{name}-view" in has)
+            names.append(one.name)
+    assert len(names) == 2 * 18
+    assert {
+        None,
+        "write-serializable-view",
+        "write-serializable-state",
+        "write-serializable-state-coherent",
+    } < set(names)
+
+
+def serially(test, order):
+    """The transactions one after another."""
+    return replace(
+        test,
+        transactions={name: test.transactions[name] for name in order},
+        schedule=Schedule(tuple(Step(name, "both") for name in order)),
+    )
+
+
+def read(event):
+    return [
+        (r.words, sorted((row.writer, *map(repr, row.values)) for row in r.matched))
+        for r in event.effect.reads
+    ]
+
+
+def follow(test):
+    """What levels allow has an order that explains all; and each explanation is carried out."""
+    execution = execute(test)
+    events = {event.name: event for event in execution.events if not event.aborted}
+    for name, one in explanations(test, execution, CONFLICT).items():
+        if judge_execution(execution, level(name)):
+            assert one.reads, (name, one)
+            assert one.versions
+        for order in one.orders:
+            alone = execute(serially(test, order))
+            for table, state in alone.states[-1].items():
+                assert same_bag(state.rows(), execution.states[-1][table].rows())
+            if one.reads:
+                assert all(read(event) == read(events[event.name]) for event in alone.events)
+
+
+@pytest.mark.slow
+@given(litmus_tests(most=4, sessions=True))
+def test_what_conflicts_allow_a_serial_order_explains(test):
+    follow(test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped())
+def test_what_conflicts_allow_in_the_catalogue_a_serial_order_explains(name):
+    test = litmus(name)
+    if isinstance(test, Litmus) and not test.raw and not test.clients:
+        follow(test)
+
+
+def test_a_run_says_so_too():
+    done = run(litmus("came-and-went-merge"), protocol("delta-write-serializable"))
+    assert done.explained["write-serializable"].orders == (("insert", "delete", "merge"),)
+    assert done.to_json()["explained"]["serializable"]["sense"] == "serializable-view"
+    assert "explains every read" in done._repr_html_()

@@ -1,0 +1,175 @@
+"""Every reason of every pair of an abstract history's frame is true of its operations and version orders."""
+
+from itertools import islice
+
+import pytest
+from hypothesis import given
+
+from isolitmus.checker.strategies import histories
+from isolitmus.model.completion import completions
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.operations import ItemRead, PredicateRead
+from isolitmus.specs import litmus
+from isolitmus.specs.catalogue import litmus_names
+
+
+class Told:
+    """A completion, as its sentences may be asked about it: versions are words."""
+
+    def __init__(self, completion):
+        history = completion.history
+        self.completion, self.history = completion, history
+        self.transactions = {t.name: t for t in history.transactions}
+        self.operations = {t.name: t.operations for t in history.transactions}
+        self.bits = {(p, str(v)): bit for (p, v), bit in history.matches().items()}
+
+    def order(self, version, completion=None):
+        name = version.rstrip("0123456789")
+        orders = (completion or self.completion).orders
+        return [f"{name}{n}" for n in (0, *orders.get(name, ()))]
+
+    def read(self, t, version):
+        reads = (op for op in self.operations[t] if isinstance(op, ItemRead))
+        return any(str(op.version) == version for op in reads)
+
+    def saw(self, t, predicate, version):
+        """The versions of this one's object that the reader had by a predicate."""
+        name = version.rstrip("0123456789")
+        for op in self.operations[t]:
+            if isinstance(op, PredicateRead) and op.predicate == predicate:
+                named = [str(m.version) for m in op.seen if m.version.object == name]
+                yield named[0] if named else f"{name}0"
+
+    def wrote(self, t, version):
+        return version.endswith(t[1:]) and (t == "T0" or version in self.writes(t))
+
+    def writes(self, t):
+        return [str(version) for version in self.transactions[t].writes]
+
+    def follows(self, version, other, completion=None):
+        order = self.order(version, completion)
+        return order.index(other) == order.index(version) + 1
+
+    def always(self, version, other):
+        """Whether it follows in all of some completions in which the same ones committed."""
+        some = islice(completions(self.history), 20)
+        alike = [one for one in some if one.committed == self.completion.committed]
+        return all(self.follows(version, other, one) for one in alike)
+
+    def changes(self, predicate, version, before):
+        """Whether one matches and the other does not, or nobody says."""
+        bits = [
+            self.bits.get((predicate, v), False if v.endswith("0") else None)
+            for v in (before, version)
+        ]
+        return None in bits or bits[0] != bits[1]
+
+    def turned(self, predicate, version):
+        order = self.order(version)
+        return self.changes(predicate, version, order[order.index(version) - 1])
+
+
+def seen(told, reader, predicate, version):
+    """Where a version stands in the order of its object, and where those stand that a read had."""
+    order = told.order(version)
+    had = [order.index(s) for s in told.saw(reader, predicate, version) if s in order]
+    return order.index(version), had
+
+
+def after_change(told, reader, predicate, version, writer):
+    place, had = seen(told, reader, predicate, version)
+    late = any(place <= one for one in had)
+    return late and told.wrote(writer, version) and told.turned(predicate, version)
+
+
+def without_change(told, reader, predicate, version, writer):
+    place, had = seen(told, reader, predicate, version)
+    early = any(place > one for one in had)
+    return early and told.wrote(writer, version) and told.turned(predicate, version)
+
+
+def read_with(told, reader, predicate, version, writer):
+    return version in told.saw(reader, predicate, version) and told.wrote(writer, version)
+
+
+def read_version(told, reader, version, writer):
+    return told.read(reader, version) and told.wrote(writer, version)
+
+
+def next_version(told, *, writer, version, before, other, doubt):
+    wrote = told.wrote(writer, version) and told.wrote(other, before)
+    return wrote and told.follows(before, version) and (doubt or told.always(before, version))
+
+
+def version_overwritten(told, *, reader, version, writer, following, doubt):
+    wrote = told.read(reader, version) and told.wrote(writer, following)
+    return wrote and told.follows(version, following) and (doubt or told.always(version, following))
+
+
+def initial(told, init, node):
+    return init == "T0" and node in told.operations
+
+
+def node_in(told, read, reader):
+    return ": " in read or any(
+        read in (f"r({v})" for v in versions(op)) for op in told.operations[reader]
+    )
+
+
+def program_order(told, read, later, reader):
+    return node_in(told, read, reader) and node_in(told, later, reader)
+
+
+def item_changes(told, writer, version, predicate):
+    return told.wrote(writer, version) and any(predicate == known for known, _ in told.bits)
+
+
+def session(told, first, second):
+    pair = [told.transactions[t].number for t in (first, second)]
+    return any([t for t in s if t in pair] == pair for s in told.history.sessions)
+
+
+def versions(op):
+    """A read as its node is called: of an item, or of one object by a predicate."""
+    if isinstance(op, ItemRead):
+        yield op.version
+    if isinstance(op, PredicateRead):
+        yield from (f"{op.predicate}: {m.version}" for m in op.seen)
+
+
+LAWS = {
+    "session": session,
+    "initial": initial,
+    "next version": next_version,
+    "read version": read_version,
+    "version overwritten": version_overwritten,
+    "read with": read_with,
+    "saw with": read_with,
+    "after change": after_change,
+    "without change": without_change,
+    "node in": node_in,
+    "program order": program_order,
+    "item wrote": lambda told, writer, version: told.wrote(writer, version),
+    "item changes": item_changes,
+}
+"""By kind of reason, what makes one true of its nouns, which are words here."""
+
+
+def untrue(history):
+    for completion in islice(completions(history), 20):
+        told = Told(completion)
+        for reason in completion.frame(reads=True).reasons.values():
+            nouns = {k: n if isinstance(n, bool) else str(n) for k, n in reason.nouns.items()}
+            words = [noun for noun in nouns.values() if isinstance(noun, str)]
+            if not LAWS[reason.kind](told, **nouns) or not all(w in str(reason) for w in words):
+                yield reason
+
+
+@pytest.mark.parametrize("name", [n for n in litmus_names() if isinstance(litmus(n), HistoryTest)])
+def test_every_reason_of_a_history_that_ships_is_true(name):
+    assert not list(untrue(litmus(name).history))
+
+
+@given(histories(predicates=True, observed=True))
+def test_every_reason_of_a_drawn_history_is_true(history):
+    assert not list(untrue(history))

@@ -1,0 +1,108 @@
+"""Two writers on one log: each transaction has the commit check of its own writer."""
+
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.checker import run
+from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.running.refusals import refusals
+from isolitmus.model.errors import LitmusError, SpecError
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.formats import FORMATS, format_named
+from isolitmus.specs.litmus_file import read_litmus
+
+SPARK, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
+TEST = """
+title    = "Two writers"
+source   = "this test"
+schedule = "a.start b a.commit"
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+init = ["INSERT INTO t VALUES (1, 0), (2, 1)", "INSERT INTO t VALUES (3, 0)"]
+[transactions]
+a = {{ sql = "{a}"{of_a} }}
+b = {{ sql = "{b}"{of_b} }}
+"""
+RS = ', protocol = "delta-rs-serializable"'
+
+
+def of(a, b, *, rs):
+    """The test in which delta-rs writes the transactions of these names."""
+    of_a, of_b = (RS if name in rs else "" for name in "ab")
+    return read_litmus(TEST.format(a=a, b=b, of_a=of_a, of_b=of_b), "two")
+
+
+def outcome(test, under=SPARK):
+    return run(test, under).run.transactions["a"].outcome
+
+
+DELETE, APPEND = "DELETE FROM t WHERE part = 0", "INSERT INTO t VALUES (4, 0)"
+
+
+def test_an_append_of_delta_rs_is_blind_to_nobody_but_itself():
+    assert outcome(of(DELETE, APPEND, rs=""), WEAK) == "committed"
+    assert outcome(of(DELETE, APPEND, rs="b"), WEAK) == "ConcurrentAppendException"
+
+
+def test_what_it_reads_is_what_its_own_writer_records():
+    """Without a condition delta-rs has read no file that somebody adds, and passes over compactions."""
+    assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="")) == "ConcurrentAppendException"
+    assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="b")) == "ConcurrentAppendException"
+    assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="a")) == "committed"
+
+
+def test_a_commit_leaves_what_its_own_writer_leaves():
+    """The files that the compaction made of two stay, with their rows."""
+    done = run(of("DELETE FROM t", "OPTIMIZE t", rs="a"), SPARK).run
+    assert done.tables["t"] == ((1, 0), (3, 0))
+
+
+def test_all_by_one_writer_is_as_under_its_protocol():
+    under = protocol("delta-rs-serializable")
+    for a, b in ((DELETE, APPEND), ("DELETE FROM t", "OPTIMIZE t"), ("OPTIMIZE t", DELETE)):
+        ours = run(of(a, b, rs="ab"), SPARK).run
+        theirs = run(of(a, b, rs=""), under).run
+        assert (ours.transactions, ours.versions) == (theirs.transactions, theirs.versions)
+
+
+def test_why_is_said_in_the_words_of_its_own_writer():
+    test = of(DELETE, APPEND, rs="a")
+    (violation,) = refusals(execute(test, SPARK), SPARK).values()
+    assert violation.axiom == "ConcurrentAppendException"
+    assert violation.cycle[0].source == "b"
+    frame = execution_frame(execute(of("DELETE FROM t", "OPTIMIZE t", rs="a"), SPARK))
+    assert "removes-could-match" in frame.relations
+
+
+def test_its_file_is_written_as_it_was_read():
+    test = litmus("deleted-during-spark-optimize")
+    again = read_litmus(str(test), test.name)
+    assert again.clients == test.clients
+    assert again.clients["remove"].protocol == "delta-rs-serializable"
+
+
+@pytest.mark.parametrize(
+    ("of_a", "message"),
+    [
+        (
+            ', protocol = "delta-rs-serialisable"',
+            "transactions.a.protocol: no protocol 'delta-rs-serialisable'; did you mean 'delta-rs-serializable'?",
+        ),
+        (', protocol = 1, session = "s"', "transactions.a.protocol is 1"),
+        (f'{RS}, session = "s"', "transactions.a has a protocol of its own and 'session'"),
+    ],
+)
+def test_what_is_no_other_writer_is_refused(of_a, message):
+    with pytest.raises(LitmusError) as error:
+        read_litmus(TEST.format(a=DELETE, b=APPEND, of_a=of_a, of_b=""), "two")
+    assert message in str(error.value)
+
+
+def test_a_writer_of_another_log_is_refused():
+    paper = replace(format_named("delta"), name="paper", log="paper")
+    test = replace(of(DELETE, APPEND, rs="a"), format="paper")
+    refused = pytest.raises(SpecError, match="delta-rs-serializable is of format delta-rs")
+    with FORMATS.offered(paper), refused:
+        execute(test, None)

@@ -1,0 +1,86 @@
+"""Every list of base names is whole: a name that the vocabulary has is known wherever it has to be."""
+
+import pytest
+
+from isolitmus.checker.auditing.frames import frames as of_commits
+from isolitmus.checker.delta.frames import BASIC, delta_frame
+from isolitmus.checker.delta.relations import FLAGS
+from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.delta.table_symbolic import circuit
+from isolitmus.checker.delta_rs.read_sets import READ_SETS
+from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.running import frames
+from isolitmus.checker.running.execute import execute
+from isolitmus.checker.searching import abstract
+from isolitmus.model.conflict import CONFLICTS
+from isolitmus.model.history import History
+from isolitmus.model.vocabulary import (
+    BASE,
+    BINDERS,
+    RELATIONS,
+    SETS,
+    TERMS,
+    relations_of,
+    sets_of,
+)
+from isolitmus.specs import litmus, protocol, scope
+from isolitmus.specs.catalogue import protocols
+
+HISTORIES = {*relations_of("histories"), *sets_of("histories")}
+READS = {*relations_of("reads")}
+LOGS = {*relations_of("logs"), *sets_of("logs")}
+DELTA = {*relations_of("delta"), *sets_of("delta")}
+
+
+def test_a_name_stands_once_and_is_worded():
+    assert len(TERMS) == len(BASE) == len(RELATIONS) + len(SETS)
+    for term in TERMS:
+        assert bool(term.verb) == (term.kind == "relation"), term.name
+        assert bool(term.inside) == bool(term.outside) == (term.kind == "set"), term.name
+    said = [term.member("a", inside=inside) for term in SETS.values() for inside in (True, False)]
+    assert len(set(said)) == 2 * len(SETS)
+    assert all(sentence.startswith("a") for sentence in said)
+
+
+def test_every_name_is_of_one_world_and_only_orders_are_bound():
+    frames_have = HISTORIES | READS | LOGS | DELTA | {*READ_SETS}
+    assert frames_have | {*relations_of("orders")} == {*BASE}
+    assert {*relations_of("orders")} <= {*BINDERS.values()} <= {*RELATIONS}
+
+
+def test_histories_have_the_names_of_histories():
+    (first,) = History.parse("w1(x1) r2(x1) c1 c2").completions()
+    assert {*first.frame().names()} == HISTORIES
+    assert {*first.frame(reads=True).names()} == HISTORIES | READS == abstract.NAMES
+
+
+def test_runs_have_the_names_of_logs_and_of_delta():
+    events = execute(litmus("reorder"), protocol("delta-write-serializable")).events
+    assert {*frames.frame(events).names()} == HISTORIES | LOGS
+    assert {*delta_frame(events).names()} == HISTORIES | LOGS | DELTA
+    assert {*delta_frame(events, reads=True).names()} == HISTORIES | LOGS | DELTA | READS
+    assert {*FLAGS} == {*sets_of("delta")}
+    assert tuple(name for name in RELATIONS if name in HISTORIES | LOGS | DELTA) == BASIC
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_circuit_of_tables_has_them_all(reads):
+    searched = scope("table")
+    made = circuit(Gates(), searched, searched.inits[0], 2, 1)
+    seen = made.frames(BASE)
+    seen = with_reads(made, seen) if reads else seen
+    assert {*seen.relations, *seen.sets} == HISTORIES | LOGS | DELTA | (READS if reads else set())
+
+
+def test_audits_have_those_of_histories_and_the_log():
+    for found in of_commits([]):
+        assert {*found.names()} == HISTORIES | {"log"}
+
+
+def test_delta_s_conflicts_are_the_axioms_of_its_protocols():
+    """What grids, expectations and error classes know by name, and nothing else."""
+    specs = [protocol(name) for name in protocols()]
+    checks = {axiom.name for spec in specs for axiom in spec.axioms if axiom.test == "empty"}
+    raised = {name for name in checks if name.endswith("Exception")}
+    assert raised - {"ConcurrentModificationException"} == set(CONFLICTS)
+    assert len({conflict.letter for conflict in CONFLICTS.values()}) == len(CONFLICTS)

@@ -1,0 +1,199 @@
+"""Files of every kind that users give, damaged: a command succeeds, or says one sentence; it never ends in
+a traceback, hangs, or lets a file speak to the terminal.
+
+``HYPOTHESIS_PROFILE=thorough`` tries 5,000 of each kind instead of 25.
+"""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from isolitmus import conformance
+from isolitmus import specs as package
+from isolitmus.model.errors import IsolitmusError, printable
+from isolitmus.specs.catalogue import matrix, protocols
+from isolitmus.specs.evidence_file import Evidence
+from isolitmus.specs.exploration_file import Exploration
+
+HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
+TRIES = {"thorough": 5000, "quick": 3}.get(os.environ.get("HYPOTHESIS_PROFILE"), 25)
+FIRST = int(os.environ.get("FIRST_SEED", "0"))
+SECONDS = 20
+"""So long may one command take."""
+
+
+def texts(folder, pattern):
+    return [path.read_text("utf-8") for path in sorted(folder.glob(pattern))]
+
+
+SPECS, SCOPES = texts(HOME, "*/*.cat"), texts(HOME / "scopes", "*.toml")
+TESTS = texts(HOME / "litmus", "**/*.toml")
+HISTORIES = [text for text in TESTS if "[history]" in text]
+RAW = [text for text in TESTS if "removes" in text or "reads = [" in text]
+CLIENTS = [text for text in TESTS if "let = " in text or "before = " in text or "conf = " in text]
+WORDS = [
+    "0", "1", "-1", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775808", "9" * 5000,
+    "1.5", "nan", "true", "null", '""', '"t"', '"a"', '"\\u001b[31m\\n"', '"id"', '"1"', "[]", "{}", "[[]]",
+    "[1]", '["t"]', '{"a": 1}', "{ a = 1 }", "{ null = true }", "07:32:00", "2020-01-01", "2020-01-01T00:00:00",
+    "'INT'", '"committed"', "[" * 300, "{" * 300, '{"a":' * 300,
+]  # fmt: skip
+PIECES = [
+    "'", '"', "\\", "(", ")", "[", "]", "{", "}", ",", ".", "=", ":", "*", "~", "|", ";", "&", "\n", "\t", "\0",
+    "\x1b[31m", "\u202e", "é", "𝔸", " as ", " let ", "NULL", "SELECT", " WHERE ", "t", "x1", "T1", "a.start", "--", "/*",
+    "[table]", "[history]", "(*", "*)", 'include "stdlib.cat"', "NOT " * 200, "(" * 300, "x" * 3000,
+]  # fmt: skip
+VALUE = re.compile(r"(?<=[=:])\s*[^\s=:,][^\n,]*|(?<=[\[(,])\s*[^\s,\])]+")
+NUMBER = re.compile(r"\d+")
+STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+
+
+def mutated(random, some):
+    """One of some texts with a few changes, of which most leave it nearly right."""
+    text = random.choice(some)
+    for _ in range(random.choice([1, 1, 1, 2, 3])):
+        match random.randrange(8):
+            case 0:
+                start = random.randrange(len(text) + 1)
+                text = text[:start] + random.choice(PIECES) + text[start + random.randrange(9) :]
+            case 1 | 2:
+                text = replaced(random, text, VALUE, random.choice(WORDS))
+            case 3:
+                text = replaced(random, text, NUMBER, random.choice(WORDS[:8]))
+            case 4:
+                others = STRING.findall(random.choice(some)) or ['""']
+                text = replaced(random, text, STRING, random.choice(others))
+            case 5:
+                lines = text.split("\n")
+                del lines[random.randrange(len(lines))]
+                text = "\n".join(lines)
+            case 6:
+                lines, others = text.split("\n"), random.choice(some).split("\n")
+                lines.insert(random.randrange(len(lines)), random.choice(others))
+                text = "\n".join(lines)
+            case 7:
+                lines = text.split("\n")
+                k, n = random.randrange(len(lines)), random.randrange(len(lines))
+                lines[k], lines[n] = lines[n], lines[k]
+                text = "\n".join(lines)
+    return text
+
+
+def replaced(random, text, pattern, word):
+    found = list(pattern.finditer(text))
+    if not found:
+        return text + word
+    one = random.choice(found)
+    return f"{text[: one.start()]} {word}{text[one.end() :]}"
+
+
+def logs(logs_in, folder):
+    """The files of some logs, by name: commits, and a checkpoint in JSON."""
+    made = logs_in(folder)
+    made.table(
+        made.append(0, "f"),
+        made.append(1, "g", 1, (1, 2)),
+        made.delete(1, "(id#1 = 5)", "f"),
+        [made.info("MERGE", 2, False, predicate='["(id = 1)"]'), made.remove("g", 1), made.add("h", 1)],
+        [made.info("WRITE", 3, False, mode="Overwrite"), made.remove("h", 1), made.add("i", 0)],
+    )  # fmt: skip
+    files = {p.name: p.read_text() for p in sorted((made.folder / "t/_delta_log").glob("*.json"))}
+    start = [json.loads(line) for line in files[f"{0:020}.json"].splitlines()]
+    state = [*start[1:], made.add("f"), made.add("g", 1), {"checkpointMetadata": {"version": 2}}]
+    lines = "".join(json.dumps(action) + "\n" for action in state)
+    return files, {**dict(list(files.items())[3:]), f"{2:020}.checkpoint.a.json": lines}
+
+
+COMMANDS = {
+    "spec": (SPECS, "bad.cat", [
+        "check reorder history-write-skew --level bad.cat", "show bad.cat", "run reorder --protocol bad.cat",
+        "separate bad.cat serializable --transactions 2 --time 2", "show reorder --spec bad.cat",
+    ]),
+    "scope": (SCOPES, "bad.toml", [
+        "sweep bad.toml --transactions 1..2 --limit 500 --cores 1 --json", "show bad.toml",
+        "separate causal serializable --universe bad.toml --transactions 2 --time 2",
+    ]),
+    "litmus": (TESTS, "bad.toml", ["run bad.toml", "check bad.toml --level serializable,causal", "show bad.toml"]),
+    "history": (HISTORIES, "bad.toml", ["check bad.toml --level serializable,causal --json", "show bad.toml"]),
+    "raw": (RAW, "bad.toml", ["run bad.toml --json", "show bad.toml"]),
+    "client": (CLIENTS, "bad.toml", ["run bad.toml", "show bad.toml --json"]),
+    "matrix": (texts(HOME / "matrices", "*.toml"), "bad.toml", ["matrix bad.toml --sample 3", "matrix bad.toml --shard 1/300 --json"]),
+}  # fmt: skip
+
+
+@pytest.fixture
+def said(call, monkeypatch, tmp_path):
+    """said(words): what a command says, in time."""
+    monkeypatch.chdir(tmp_path)
+
+    def late(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+
+    def said(words):
+        signal.alarm(SECONDS)
+        try:
+            status, out, err = call(*words.split())
+        finally:
+            signal.alarm(0)
+        assert status in (0, 1, 2, 3)
+        assert printable((out + err).replace("\n", "")) == (out + err).replace("\n", "")
+        if status == 2:
+            *sentences, last = [line for line in err.split("\n")[:-1] if line[0] != " "]
+            assert all(line.startswith("isolitmus: ") for line in (*sentences, last)), err
+
+    yield said
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_damaged_file(said, kind):
+    some, name, commands = COMMANDS[kind]
+    for seed in range(FIRST, FIRST + TRIES):
+        random = Random(f"{kind} {seed}")
+        Path(name).write_text(mutated(random, some), "utf-8")
+        said(random.choice(commands))
+
+
+def test_a_damaged_log(said, logs_in, tmp_path):
+    kinds = logs(logs_in, tmp_path / "whole")
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    for seed in range(FIRST, FIRST + TRIES):
+        random = Random(f"log {seed}")
+        files = random.choice(kinds)
+        for path in log.iterdir():
+            path.unlink()
+        damaged = random.choice(list(files))
+        for name, text in files.items():
+            changed = mutated(random, list(files.values())) if name == damaged else text
+            (log / name).write_text(changed, "utf-8")
+        if random.randrange(8) == 0:
+            (log / "_last_checkpoint").write_text(mutated(random, ['{"version": 2, "size": 3}']))
+        said(
+            random.choice(
+                ["audit t", "audit t --json --html page.html", "check t --level serializable"]
+            )
+        )
+
+
+@pytest.mark.parametrize("name", ["pairs.toml", "random.toml"])
+def test_damaged_evidence(name, tmp_path):
+    pairs, known = matrix("pairs"), protocols()
+    some, path = [(EVIDENCE / name).read_text("utf-8")], tmp_path / name
+    for seed in range(FIRST, FIRST + TRIES):
+        path.write_text(mutated(Random(f"{name} {seed}"), some), "utf-8")
+        try:
+            found = (
+                Evidence.read(path, pairs, known)
+                if name == "pairs.toml"
+                else Exploration.read(path, ("tables", "raw"))
+            )
+            found.write(path)
+        except IsolitmusError as error:
+            assert printable(str(error).replace("\n", "")) == str(error).replace("\n", "")

@@ -1,0 +1,54 @@
+"""What the demo advises: each remedy is asked of the same search, and tried on the history that was found."""
+
+import pytest
+
+from isolitmus.checker import separate
+from isolitmus.cli import remedies
+from isolitmus.cli.demo import QUESTIONS, UNIVERSE
+from isolitmus.cli.remedies import REMEDIES, Remedy, advice, followed
+from isolitmus.specs import scope, spec
+
+
+@pytest.fixture(scope="module")
+def inside():
+    return scope(UNIVERSE)
+
+
+@pytest.fixture(scope="module")
+def found(inside):
+    return [separate(spec(q.a), spec(q.b), inside, unexplained=q.unexplained) for q in QUESTIONS]
+
+
+def test_all_that_is_advised_helps(found, inside):
+    for answer in found:
+        given = list(advice(answer, inside))
+        assert len(given) == len(REMEDIES) + 1
+        for one in given:
+            assert one.helps, one
+        serializable, merge, apart, alone = given
+        for one in (serializable, merge):
+            assert "the search finds none (up to 3 transactions" in one.checked
+            assert one.cost.startswith("At the same schedule it refuses cleanup: ConcurrentAppend")
+            assert "Run again, cleanup commits: late_order, then " in one.cost
+        assert "commits" in apart.cost
+        assert "refuses" not in apart.cost
+        assert alone.checked.endswith("gives this table.")
+
+
+def test_what_does_not_help_is_said(found, inside, monkeypatch):
+    fewer = Remedy("Compact less", "So.", "", jobs={"compaction": None})
+    monkeypatch.setattr(remedies, "REMEDIES", (fewer,))
+    one, _ = advice(found[0], inside)
+    assert not one.helps
+    assert "the search finds one with 2" in one.checked
+
+
+def test_the_history_gets_the_statements_of_the_remedy(found, inside):
+    _, merge, apart = REMEDIES
+    for answer in found:
+        merged, other = (followed(answer.litmus, inside, remedy) for remedy in (merge, apart))
+        assert merged.transactions["late_order"].sql == merge.sql
+        assert other.transactions["late_order"].sql == apart.sql
+        for test in (merged, other):
+            assert test.schedule == answer.litmus.schedule
+            assert test.transactions["cleanup"] == answer.litmus.transactions["cleanup"]

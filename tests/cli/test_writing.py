@@ -1,0 +1,245 @@
+"""What a command writes is there as a whole or not at all, and one process writes at a time."""
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from isolitmus.cli.main import VERBS
+from isolitmus.specs import writing
+from isolitmus.specs.writing import only_writer, write_whole
+
+WRITERS = {
+    ("separate", "save"): ["serializable", "causal"],
+    ("audit", "html"): ["t"],
+    ("audit", "out"): ["t", "--spark"],
+    ("sweep", "out"): ["two-partitions", "--spark"],
+    ("matrix", "evidence"): ["--engine", "delta"],
+    ("matrix", "out"): ["--engine", "delta"],
+    ("explore", "evidence"): ["--count", "1"],
+    ("demo", "out"): ["--no-spark"],
+}
+"""Every option that names what is written, and a use of its command."""
+FOLDERS = {pair for pair in WRITERS if pair[1] == "out"}
+
+
+def test_every_option_that_is_written_is_here():
+    found = {
+        (verb, name)
+        for verb in VERBS
+        for name, parameter in signature(
+            getattr(import_module(f"isolitmus.cli.{verb}"), verb)
+        ).parameters.items()
+        if "Path" in str(parameter.annotation)
+    }
+    assert found == set(WRITERS)
+
+
+@pytest.mark.parametrize(("command", "option"), WRITERS)
+def test_the_second_writer_is_refused(call, tmp_path, monkeypatch, command, option):
+    monkeypatch.chdir(tmp_path)
+    folder = (command, option) in FOLDERS
+    words = command, *WRITERS[command, option], f"--{option}", "there"
+    with only_writer(Path("there"), folder=folder):
+        status, out, err = call(*words)
+    assert (status, out) == (2, "")
+    assert err == (
+        "isolitmus: cannot write there: another isolitmus is writing there; wait for its end, or name"
+        " another\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
+    target = tmp_path / "page.html"
+    code = f"""if 1:
+        import time
+        from pathlib import Path
+        from isolitmus.specs.writing import alone
+        with alone(Path({str(target)!r})), alone(Path({str(tmp_path / "t")!r}), folder=True):
+            print(flush=True)
+            time.sleep(60)
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.kill()
+    with only_writer(target), only_writer(tmp_path / "t", folder=True):
+        write_whole(target, "new")
+    assert target.read_text() == "new"
+
+
+def test_a_folder_is_made_and_goes_if_nothing_came_to_be_in_it(tmp_path):
+    with only_writer(tmp_path / "a" / "b", folder=True):
+        assert (tmp_path / "a" / "b").is_dir()
+    assert not (tmp_path / "a" / "b").exists()
+    with only_writer(tmp_path / "a", folder=True):
+        (tmp_path / "a" / "file").touch()
+    with only_writer(tmp_path / "a", folder=True):
+        pass
+    assert (tmp_path / "a" / "file").exists()
+
+
+@pytest.mark.parametrize("fails", ["fsync", "fchmod", "replace"])
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, fails):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    monkeypatch.setattr(*((Path, fails) if fails == "replace" else (os, fails)), full)
+    with pytest.raises(writing.Ended, match=r"cannot write .*page.html: No space left on device"):
+        write_whole(target, "new")
+    monkeypatch.undo()
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_stop_in_the_middle_leaves_the_old_file(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stopped)
+    (tmp_path / "a").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a", "new")
+    assert [f.read_text() for f in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_link_stays_one_and_a_mode_what_it_was(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "a").chmod(0o640)
+    (tmp_path / "link").symlink_to("a")
+    write_whole(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_text() == "new"
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_written_as_it_is(call):
+    separate = "separate", "snapshot-isolation", "serializable", "--save"
+    status, out, err = call(*separate, "/dev/null")
+    assert (status, err) == (1, "")
+    assert out
+    assert not Path("/dev/.null.lock").exists()
+    status, out, err = call(*separate, "/dev/full")
+    assert (status, err) == (3, "isolitmus: cannot write /dev/full: No space left on device\n")
+
+
+PROGRAM = Path(sys.executable).with_name("isolitmus")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["demo", "--no-spark", "--out", "report"], marks=pytest.mark.slow),
+        ["separate", "snapshot-isolation", "serializable", "--save", "found.toml"],
+    ],
+)
+def test_a_disk_that_fills_ends_the_work_in_one_sentence(tmp_path, words):
+    """A limit on the size of files stands for it: the kernel refuses to write on."""
+    done = subprocess.run(
+        [PROGRAM, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("isolitmus: cannot write ")
+    assert done.stderr.endswith(": File too large\n")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_a_full_terminal_is_one_sentence():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, "show", "levels"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 3
+    assert done.stderr == "isolitmus: No space left on device, which ended the work\n"
+
+
+# Processes
+
+
+def test_a_ctrl_c_while_the_command_starts_is_one_too(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [PROGRAM, "show"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def of_group(group):
+    """The processes of a group that are still there."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] not in "ZX":
+            found.append(int(entry.parent.name))
+    return found
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+SWEEP = ["sweep", "writers-partitioned", "--transactions", "5", "--limit", "900000000"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look into")
+@pytest.mark.parametrize(
+    ("how", "status", "words"),
+    [
+        (signal.SIGINT, 130, []),
+        (signal.SIGTERM, -15, []),
+        (signal.SIGKILL, -9, []),
+        (None, 3, ["--time", "3"]),
+    ],
+)
+def test_a_sweep_leaves_no_process_behind(how, status, words):
+    process = subprocess.Popen(
+        [PROGRAM, *SWEEP, "--cores", "2", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert wait_for(lambda: len(of_group(process.pid)) >= 3)
+    if how is not None:
+        process.send_signal(how)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    if how not in (
+        signal.SIGTERM,
+        signal.SIGKILL,
+    ):  # a worker whose parent is gone at its birth says so
+        assert "Traceback" not in err
+    if how is None:
+        assert "unknown: the time limit of 3 s ended it; " in out
+    assert wait_for(lambda: not of_group(process.pid), 10)

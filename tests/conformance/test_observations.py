@@ -1,0 +1,50 @@
+"""What no litmus test can say, on real Delta: each observation shows what it is expected to show."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from isolitmus.conformance.observations import observation_named, observations
+from isolitmus.model.errors import EngineFailed
+
+Py4JError = pytest.importorskip(
+    "py4j.protocol", reason="the extra spark is not installed"
+).Py4JError
+
+NAMES = [
+    pytest.param(name, marks=pytest.mark.wide) if observation_named(name).wide else name
+    for name in observations()
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", NAMES)
+def test_it_shows_what_is_expected(session, name):
+    seen = observation_named(name).made(session)
+    assert seen.as_expected, str(seen)
+
+
+def test_what_was_not_expected_stands_beside_what_was(tmp_path):
+    one = observation_named("job-of-several-queries")
+    found = {"a DataFrame": [2, 3], "a view": [2, 2], "more": 1}
+    seen = replace(one, observe=lambda *_: found).made(SimpleNamespace(directory=tmp_path))
+    assert not seen.as_expected
+    assert str(seen) == (
+        "job-of-several-queries: not as expected\n"
+        "  a DataFrame: [2, 3]\n"
+        "  a view: [2, 2], not [2, 3]\n"
+        "  a version: None, not [2, 2]\n"
+        "  more: 1, not None"
+    )
+
+
+def test_what_delta_fails_at_is_one_sentence(tmp_path):
+    def fails(*_):
+        raise Py4JError("no such thing")
+
+    one = replace(observation_named("job-of-several-queries"), observe=fails)
+    with pytest.raises(
+        EngineFailed, match=r"^job-of-several-queries: Delta fails where nothing is"
+    ):
+        one.made(SimpleNamespace(directory=tmp_path, jvm=None))

@@ -1,0 +1,348 @@
+"""Litmus tests of sessions on Derby and PostgreSQL: what the model says beforehand is what they do."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from isolitmus.checker import run
+from isolitmus.checker.comparing import comparison
+from isolitmus.checker.locking.strategies import session_tests
+from isolitmus.conformance import scheduling
+from isolitmus.conformance.agreement import explore
+from isolitmus.conformance.connections import Connection, SqlFailure
+from isolitmus.conformance.derby import replaying as on_derby
+from isolitmus.conformance.derby import server as derby_server
+from isolitmus.conformance.engines import open_engine
+from isolitmus.conformance.postgres import replaying as on_postgres
+from isolitmus.conformance.postgres import server as postgres_server
+from isolitmus.model.errors import EngineUnavailable, Refused, TimeLimit
+from isolitmus.specs import litmus as catalogued
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
+
+TABLE = """
+title    = "A test of sessions"
+format   = "locking"
+schedule = "{}"
+[table]
+columns = "id INT, k INT, v INT"
+index   = {{ by_id = "unique id", by_k = "k" }}
+init    = ["INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (3, 30, 3)"]
+[transactions]
+{}
+"""
+DERBY = tuple(on_derby.SQL.levels)
+POSTGRES = tuple(on_postgres.SQL.levels)
+RU, RC, RR, SERIALIZABLE = (
+    "derby-read-uncommitted",
+    "derby-read-committed",
+    "derby-repeatable-read",
+    "derby-serializable",
+)
+AUDIT = 'audit = { sql = "SELECT COUNT(*) FROM t WHERE k > 0", scan = "by_k" }'
+ROWS = 'audit = { sql = "SELECT id, k, v FROM t WHERE k > 0", scan = "by_k" }'
+
+
+def litmus(schedule, *transactions):
+    return read_litmus(TABLE.format(schedule, "\n".join(transactions)), "built")
+
+
+def move(write):
+    return f'move = {{ sql = "UPDATE t SET {write}", scan = "by_id" }}'
+
+
+def both(one, two):
+    """Two transactions that update two rows, each in its order."""
+    return [
+        f"{name} = {{ sql = [{', '.join(repr(f'UPDATE t SET v = {of} WHERE id = {k}') for k in rows)}],"
+        ' scan = ["by_id", "by_id"] }'
+        for name, rows, of in (("a", one, 5), ("b", two, 6))
+    ]
+
+
+TESTS = {
+    "a row twice": litmus("audit.scan[2] move audit", AUDIT, move("k = 40 WHERE id = 1")),
+    "a row missed": litmus("audit.scan[2] move audit", AUDIT, move("k = 5 WHERE id = 3")),
+    "no point in time": litmus("audit.scan[2] move audit", ROWS, move("v = 99 WHERE id = 3")),
+    "under the cursor": litmus("audit.scan[2] move audit", ROWS, move("v = 99 WHERE id = 2")),
+    "a dirty row": litmus(
+        "move[1] audit move.rollback",
+        AUDIT.replace("COUNT(*)", "SUM(v)"),
+        'move = { sql = ["UPDATE t SET v = 100 WHERE id = 1"], scan = "by_id" }',
+    ),
+    "lost update": litmus(
+        "a[1] b[1] a.commit b.commit",
+        'a = { sql = ["UPDATE t SET v = v + 1 WHERE id = 1"], scan = "by_id" }',
+        'b = { sql = ["UPDATE t SET v = v + 1 WHERE id = 1"], scan = "by_id" }',
+    ),
+    "a phantom": litmus(
+        "audit[1] move audit[2] audit.commit",
+        'audit = { sql = ["SELECT id FROM t WHERE k > 10", "SELECT id FROM t WHERE k > 10"], scan = ["by_k", "by_k"] }',
+        'move = "INSERT INTO t VALUES (4, 25, 4)"',
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def carry():
+    """carry(name): the engine of a name, started once; without it the test is skipped."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        known = {}
+
+        def started(name):
+            if name not in known:
+                try:
+                    known[name] = stack.enter_context(open_engine(name))
+                except EngineUnavailable as error:
+                    pytest.skip(str(error))
+            return known[name]
+
+        yield started
+
+
+def agree(test, name, carry, engine):
+    seen = carry(engine)(test, protocol(name))
+    found = comparison(run(test, protocol(name)).run, seen)
+    assert found.differences == ()
+    return seen
+
+
+@pytest.mark.derby
+@pytest.mark.parametrize("name", DERBY)
+@pytest.mark.parametrize("what", TESTS)
+def test_derby_does_what_the_model_says(what, name, carry):
+    seen = agree(TESTS[what], name, carry, "derby")
+    assert seen.engine_version.startswith("10.")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("name", POSTGRES)
+@pytest.mark.parametrize("what", TESTS)
+def test_postgres_does_what_the_model_says(what, name, carry):
+    agree(TESTS[what], name, carry, "postgres")
+
+
+@pytest.mark.derby
+def test_derby_counts_a_row_twice_and_misses_one(carry):
+    """The comparison above could agree on anything; this is what the rows are."""
+    twice = carry("derby")(TESTS["a row twice"], protocol(RC)).transactions["audit"]
+    assert twice.rows == ((4,),)
+    assert twice.emitted == ((1, 10, 1), (2, 20, 2), (3, 30, 3), (1, 40, 1))
+    assert carry("derby")(TESTS["a row missed"], protocol(RC)).transactions["audit"].rows == ((2,),)
+
+
+@pytest.mark.derby
+def test_a_row_that_moves_on_and_on_is_read_again_and_again(carry):
+    moves = (
+        f'm{k} = {{ sql = "UPDATE t SET k = {k} WHERE id = 1", scan = "by_id" }}' for k in (25, 40)
+    )
+    test = litmus("audit.scan[2] m25 audit.scan[4] m40 audit", ROWS, *moves)
+    seen = agree(test, RC, carry, "derby")
+    assert [row[:2] for row in seen.transactions["audit"].rows] == [
+        (1, 10),
+        (2, 20),
+        (1, 25),
+        (3, 30),
+        (1, 40),
+    ]
+
+
+@pytest.mark.derby
+def test_at_repeatable_read_the_mover_waits_for_the_reader(carry):
+    seen = carry("derby")(TESTS["a row twice"], protocol(RR)).transactions
+    (wait,) = seen["move"].waits
+    assert (wait.step, wait.behind) == ("move", ("audit",))
+    assert seen["audit"].rows == ((3,),)
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.parametrize(("engine", "name"), [("derby", RC), ("postgres", POSTGRES[0])])
+def test_a_deadlock_has_one_victim_and_the_other_commits(engine, name, carry):
+    test = litmus("a[1] b[1] a[2] b[2] a.commit b.commit", *both((1, 2), (2, 1)))
+    seen = carry(engine)(test, protocol(name)).transactions
+    assert sorted(one.outcome for one in seen.values()) == ["Deadlock", "committed"]
+    assert {name: [w.behind for w in one.waits] for name, one in seen.items()} == {
+        "a": [("b",)],
+        "b": [("a",)],
+    }
+
+
+@pytest.mark.derby
+def test_an_update_goes_by_an_index_where_it_compares_its_column_or_is_refused(carry):
+    test = litmus("a", 'a = { sql = "UPDATE t SET v = 0 WHERE v = 1", scan = "by_k" }')
+    with pytest.raises(Refused, match="go by by_k if their condition compares k with a constant"):
+        carry("derby")(test, protocol(RC))
+
+
+LATE = (
+    'a = { sql = "UPDATE t SET v = 0 WHERE id = 1 AND (SELECT COUNT(*) FROM t) = 3",'
+    ' scan = ["by_id", "heap"] }'
+)
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("engine", "schedule", "said"),
+    [
+        ("derby", "a.step[1] a", "'a.step[1]' stops a scan at any entry; .*, a.scan[N]"),
+        ("postgres", "a.step[1] a", "'a.step[1]' stops a scan at any entry; .*, a.scan[N]"),
+        ("derby", "a.scan[1] a", "a subquery that is asked once the scan has come to a row"),
+    ],
+)
+def test_where_no_statement_can_be_stopped_is_refused(engine, schedule, said, carry):
+    name = {"derby": RC, "postgres": POSTGRES[0]}[engine]
+    with pytest.raises(Refused, match=said.replace("[", r"\[").replace("]", r"\]")):
+        carry(engine)(litmus(schedule, LATE), protocol(name))
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.parametrize(("engine", "name"), [("derby", RC), ("postgres", POSTGRES[0])])
+def test_indexes_of_two_tables_may_have_one_name(engine, name, carry):
+    agree(catalogued("invoice-moved"), name, carry, engine)
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.parametrize("engine", ["derby", "postgres"])
+def test_what_was_carried_out_leaves_nothing_for_the_next(engine, carry):
+    names = {"derby": RC, "postgres": POSTGRES[0]}
+    for _ in range(2):
+        agree(TESTS["a row twice"], names[engine], carry, engine)
+
+
+@pytest.mark.postgres
+def test_a_sum_of_bigint_is_a_whole_number(carry):
+    text = TABLE.format("audit", 'audit = "SELECT SUM(v) FROM t"').replace("v INT", "v BIGINT")
+    seen = agree(read_litmus(text, "sum"), POSTGRES[0], carry, "postgres")
+    assert seen.transactions["audit"].rows == ((6,),)
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("engine", "names"), [("derby", (RU, RC)), ("postgres", POSTGRES)], ids=["derby", "postgres"]
+)
+def test_random_sessions_do_what_the_model_says(engine, names, carry):
+    found = explore(session_tests(), 25, 1, carry(engine), protocols=[protocol(n) for n in names])
+    assert found.mismatch is None
+    assert found.runs >= 20
+
+
+@pytest.mark.timeout(60)
+def test_who_is_first_in_a_queue_gets_what_he_waits_for():
+    """The second waits behind the first, who must not wait behind the second then."""
+    test = litmus(
+        "a[1] b[1] c[1] a.commit b.commit c.commit",
+        'a = { sql = ["UPDATE t SET v = 5 WHERE id = 1"], scan = "by_id" }',
+        'b = { sql = ["UPDATE t SET v = 6 WHERE id = 1"], scan = "by_id" }',
+        'c = { sql = ["SELECT v FROM t WHERE id = 1"], scan = "by_id" }',
+    )
+    for name in (RC, RR, SERIALIZABLE):
+        seen = run(test, protocol(name)).run.transactions
+        assert [wait.behind for wait in seen["b"].waits] == [("a",)]
+        assert [wait.behind for wait in seen["c"].waits] == [("a", "b")]
+        assert seen["c"].rows == ((6,),)
+
+
+def test_who_closes_two_circles_at_once_breaks_both():
+    """Two that wait for the third, which then wants the table that both have written to."""
+    test = litmus(
+        "c[1] a[1] b[1] a[2] b[2] c[2] c.commit a.commit b.commit",
+        'c = { sql = ["UPDATE t SET v = 5 WHERE id = 1", "UPDATE t SET v = 7"], scan = ["by_id", "heap"] }',
+        'a = { sql = ["UPDATE t SET v = 5 WHERE id = 2", "SELECT v FROM t WHERE id = 1"], scan = ["by_id", "by_id"] }',
+        'b = { sql = ["UPDATE t SET v = 6 WHERE id = 3", "SELECT v FROM t WHERE id = 1"], scan = ["by_id", "by_id"] }',
+    )
+    seen = run(test, protocol(SERIALIZABLE)).run.transactions
+    outcomes = {name: one.outcome for name, one in seen.items()}
+    assert "Deadlock" in outcomes.values()
+    assert "committed" in outcomes.values()
+
+
+# Limits
+
+
+class Stuck:
+    """A server whose second transaction does not get any further."""
+
+    release = "1"
+    state = "runs"
+
+    def __init__(self):
+        self.asked, self.closed, self.dropped = {}, False, False
+
+    def run(self, statement):
+        self.dropped |= statement.startswith("DROP TABLE")
+        return ()
+
+    def open(self, name, _level):
+        self.asked[name] = None
+
+    def ask(self, name, statement, _stop=0):
+        self.asked[name] = statement
+
+    def settle(self):
+        def of(name):
+            stuck = name == "move" and self.asked[name]
+            return Connection(self.state if stuck else "idle", ("audit",) if stuck else (), "a row")
+
+        return {name: of(name) for name in self.asked}
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (
+            "runs",
+            "Derby was not through with a statement of move after 30 s, which waits for nobody",
+        ),
+        ("waits", "Derby: move still waits for audit, and the schedule is over"),
+    ],
+)
+def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
+    server = Stuck()
+    server.state = state
+    test = TESTS["under the cursor"]
+    with pytest.raises(TimeLimit, match=message) as ended:
+        scheduling.carried_out_on(server, on_derby.SQL, test, RC)
+    assert ended.value.status == 3
+    assert server.closed
+    assert server.dropped
+
+
+def test_a_statement_that_waits_for_ever_is_exit_status_3(monkeypatch, call, tmp_path):
+    monkeypatch.setattr(on_derby, "derby_serving", lambda: nullcontext(Stuck()))
+    file = tmp_path / "test.toml"
+    file.write_text(str(TESTS["under the cursor"]))
+    status, out, err = call("run", file, "--engine", "derby", "--protocol", RC)
+    assert (status, "Traceback" in out + err) == (3, False)
+    assert "test: Derby was not through with a statement of move after 30 s" in out + err
+
+
+def test_a_server_that_cannot_start_is_exit_status_4(monkeypatch, call, tmp_path):
+    monkeypatch.setattr(derby_server, "find_spec", lambda _: None)
+    monkeypatch.setattr(postgres_server, "find_spec", lambda _: None)
+    file = tmp_path / "test.toml"
+    file.write_text(str(TESTS["a row twice"]))
+    for engine in ("derby", "postgres"):
+        status, _, err = call("run", file, "--engine", engine)
+        assert status == 4
+        assert "pip install" in err
+        assert "Traceback" not in err
+
+
+def test_of_a_deadlock_derby_tells_who_waited_for_whom():
+    message = (
+        "A lock could not be obtained due to a deadlock, cycle of locks and waiters is:\n"
+        "Lock : ROW, T, (1,8)\n  Waiting XID : {205, X} , a, DELETE FROM t\n  Granted XID : {201, S} \n"
+        "Lock : ROW, T, (1,8)\n  Waiting XID : {201, U} , b, DELETE FROM t\n. The selected victim is XID : 205."
+    )
+    found = derby_server._failure("40001", message)
+    assert found == SqlFailure("40001", message, (("a", ("b",)), ("b", ("a",))))

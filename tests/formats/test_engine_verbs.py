@@ -1,0 +1,110 @@
+"""``explore`` and ``matrix`` of an engine that they have never heard of: the dictionary, as it is and lying."""
+
+import json
+import re
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+
+import pytest
+from formats.dictionary import DICTIONARY, carry
+from formats.test_store import MATRIX
+
+from isolitmus.model.engine import Carries
+from isolitmus.specs.engines import ENGINES
+
+FIRST = '"First committer wins" format store empty unseen & ww as WriteConflict'
+UNDER = ("--protocol", "first.cat")
+SO_MANY = 40
+
+
+@pytest.fixture(autouse=True)
+def offered(monkeypatch, tmp_path):
+    """A folder with the protocol and a matrix; ``offered(engine)`` is another engine in the dictionary's place."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.cat").write_text(FIRST)
+    (tmp_path / "keys.toml").write_text(MATRIX)
+
+    with ExitStack() as there:
+
+        def offer(engine):
+            there.close()
+            there.enter_context(ENGINES.offered(engine))
+
+        offer(DICTIONARY)
+        yield offer
+
+
+def forgetful(litmus, spec):
+    """A dictionary that lets the last committer win, without a word: no transaction aborts."""
+    seen = carry(litmus, spec)
+    done = {
+        name: replace(t, outcome="committed", exception=None) if t.aborted else t
+        for name, t in seen.transactions.items()
+    }
+    return replace(seen, transactions=done)
+
+
+LIAR = replace(DICTIONARY, open=lambda: nullcontext(Carries("1", forgetful)))
+
+
+def test_explore_finds_the_dictionary_as_the_model_says(call):
+    words = ("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY)
+    status, out, err = call(*words, "--evidence", "seen.toml")
+    assert (status, err) == (0, "")
+    assert out == f"{SO_MANY} random tests (sequences, seed 1) on 1: all as predicted.\n"
+
+
+def test_explore_finds_the_smallest_test_that_an_engine_lies_about(call, offered):
+    offered(LIAR)
+    status, out, _ = call("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY)
+    assert status == 1
+    assert out.startswith("# tests sequences, seed 1: model and engine differ\n")
+    statements = re.findall(r"^[abc] = (.*)$", out, re.MULTILINE)
+    assert len(statements) == 2, "two transactions"
+    assert all(re.fullmatch(r'"(PUT|DEL) x.*"', text) for text in statements), "of a statement each"
+    assert "outcome predicted WriteConflict, observed committed" in out
+
+
+def test_evidence_is_of_the_engine_s_version(call, offered):
+    words = ("explore", "--engine", "dictionary", *UNDER, "--count", 2, "--evidence", "seen.toml")
+    assert call(*words)[0] == 0
+    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("2", carry))))
+    assert call(*words)[0] == 0, "nothing is asked again"
+    status, _, err = call(*words[:-3], 3, *words[-2:])
+    assert status == 2
+    assert "it is of 1, and this is 2; name a file that is not there yet" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sequence", "--engine", "dictionary", *UNDER], "no random tests 'sequence'; did you mean 'sequences'?"),
+        (["--engine", "model"], "--engine is model, which the others are compared with"),
+        (["--engine", "dictionery"], "no engine 'dictionery'; did you mean 'dictionary'?"),
+        (["--engine", "dictionary", "--protocol", "delta-serializable"], "does not implement the protocol"),
+        (["--engine", "deltalake"], "format delta-rs of deltalake offers no random tests; formats that do: delta, locking, store"),
+    ],
+)  # fmt: skip
+def test_explore_refuses(call, words, message):
+    status, out, err = call("explore", *words)
+    assert (status, out) == (2, "")
+    assert message in err and err.count("\n") == 1
+
+
+def test_a_matrix_is_observed(call, offered):
+    words = ("matrix", "keys.toml", "--engine", "dictionary", *UNDER)
+    status, out, err = call(*words, "--evidence", "seen.toml")
+    assert (status, err) == (0, "")
+    assert out.startswith("Keys: first, one (dictionary)\n")
+    assert "  1  set  x x .\n" in out and "x another conflict" in out
+    assert out.endswith("9 of 9 cases as predicted.\n")
+    cells = json.loads(call(*words, "--json")[1])
+    assert [c["observed"] for c in cells if c["a"] == c["winner"] == "set"] == ["WriteConflict"]
+    offered(LIAR)
+    status, out, _ = call(*words)
+    assert status == 1
+    assert (
+        "set beside add, one, first:\n  a: outcome predicted WriteConflict, observed committed"
+        in out
+    )
+    assert out.endswith("5 of 9 cases as predicted.\n")

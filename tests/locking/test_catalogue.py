@@ -1,0 +1,121 @@
+"""The catalogue's litmus tests of scans: what each protocol makes of them, and the words for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import isolitmus.specs
+from isolitmus.checker.checks import check
+from isolitmus.checker.runs import run
+from isolitmus.checker.telling.words import explain
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.litmus_file import read_litmus
+
+SPECS = Path(isolitmus.specs.__file__).parent
+TESTS = litmus_names("locking")
+QUICK = "derby-read-committed"
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_litmus_test_says_what_it_is_and_expects_something_of_each_protocol(name):
+    test = litmus(name)
+    assert test.title and test.source and test.tags
+    assert set(test.expect) == {*protocols("locking")}
+    for expect in test.expect.values():
+        assert expect.outcome.keys() == test.transactions.keys()
+        assert expect.tables and expect.serial is not None and expect.waits is not None
+    again = read_litmus(str(test), name)
+    assert (again.transactions, again.expect) == (test.transactions, test.expect)
+
+
+@pytest.mark.parametrize(
+    ("name", "under"),
+    [
+        pytest.param(name, under, marks=[pytest.mark.slow] * (under != QUICK))
+        for name in TESTS
+        for under in protocols("locking")
+    ],
+)
+def test_the_model_meets_the_expectations(name, under):
+    judged = run(litmus(name), protocol(under))
+    assert (judged.expected, judged.differences) == ("met", ())
+
+
+def forbids(name, under, asked):
+    return str(run(litmus(name), protocol(under)).verdict(level(asked))) == "forbidden"
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "admits"),
+    [
+        ("scan-twice", "row-once", {"read-uncommitted", "read-committed", "read-committed-coupled", "latest-committed"}),
+        ("scan-misses", "row-once", {"read-uncommitted", "read-committed", "read-committed-coupled", "latest-committed", "repeatable-read"}),
+        ("scan-of-no-moment", "one-moment", {"read-uncommitted", "read-committed", "read-committed-coupled", "latest-committed"}),
+        ("scan-of-a-pair", "one-moment", {"read-uncommitted", "read-committed"}),
+        ("scan-of-fixed-keys", "row-once", set()),
+        ("dirty-scan", "no-dirty-read", {"read-uncommitted"}),
+        ("phantom-scan", "serializable", {"read-uncommitted", "read-committed", "read-committed-coupled", "read-committed-page", "read-committed-table", "read-committed-snapshot", "latest-committed", "repeatable-read"}),
+        ("skew-of-accounts", "serializable", {"read-uncommitted", "read-committed", "read-committed-coupled", "read-committed-page", "read-committed-table", "read-committed-snapshot", "latest-committed", "oldest-committed", "snapshot"}),
+    ],
+)  # fmt: skip
+def test_which_protocols_admit_what(name, asked, admits):
+    ours = {p.removeprefix("locking-") for p in protocols("locking") if p.startswith("locking-")}
+    assert {p for p in ours if forbids(name, f"locking-{p}", asked)} == admits
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "words"),
+    [
+        ("scan-twice", "row-once", "row (1, 10, 1) was read at k = 10, moved to k = 40 by move, and read again"),
+        ("scan-misses", "row-once", "row (3, 30, 3) was there all the time, and move moved it behind the scan of audit"),
+        ("scan-of-no-moment", "one-moment", "what a statement of audit read was there at no one moment"),
+        ("dirty-scan", "no-dirty-read", "audit read (2, 20, 9), which change wrote"),
+        ("fuzzy-scan", "ansi-repeatable-read", "row (2, 20, 2) was read, changed to (2, 20, 9) by change, and read again"),
+    ],
+)  # fmt: skip
+def test_check_says_why(name, asked, words):
+    spec = level(asked)
+    verdict = check(litmus(name), [spec]).levels[asked]
+    assert words in "\n".join(explain(verdict, spec))
+
+
+def test_levels_of_scans_are_asked_of_scans_only():
+    assert "row-once" in levels("locking") and "row-once" not in levels()
+    assert str(check(litmus("reorder"), [level("row-once")]).levels["row-once"]).startswith("needs")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lock reads S rwo until commit", "no 'rwo' here; did you mean 'row'?"),
+        ("lock reads S row", "'lock reads S row' ends where one of until is wanted"),
+        ("see comitted", "no 'comitted' here; did you mean 'committed'?"),
+        ("see current see current", "'see' is said twice"),
+        ("lock writes S row until commit", "writes are locked X"),
+        ("lock writes X row until statement", "else nothing could be rolled back"),
+        ("lock reads S page until commit lock writes X row until commit", "do not meet"),
+        ("lock ranges S next-key until commit", "say lock reads"),
+        ("pages of 0", "'0' is no whole number from 1 to 1,000"),
+        ("pages of 2000", "'2000' is no whole number from 1 to 1,000"),
+        ("escalate to table at many", "'many' is no whole number"),
+        ("see current row", "'row' is too much here"),
+    ],
+)
+def test_a_clause_that_is_wrong_is_refused_at_its_word(text, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read(f'"A" format locking {text}', "a")
+    assert message in str(refused.value), refused.value
+    assert re.match(r"a:1:\d+: ", str(refused.value))
+
+
+def test_other_formats_have_no_clauses():
+    with pytest.raises(IsolitmusError, match="format delta has no clause 'lock'"):
+        read('"A" lock reads S row until commit', "a")
+    with pytest.raises(
+        IsolitmusError, match="no protocol: of format locking one says what is seen"
+    ):
+        protocol(str(SPECS / "levels" / "locking" / "row-once.cat"))

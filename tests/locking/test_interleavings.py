@@ -1,0 +1,209 @@
+"""All interleavings of a litmus test's steps: counted exactly, and what the worked examples come to."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.checker.locking.interleavings import Search, interleavings
+from isolitmus.checker.runs import run
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.litmus_file import read_litmus
+
+RC, RCSI = "locking-read-committed", "locking-read-committed-snapshot"
+ROWWISE, RR = "locking-latest-committed", "locking-repeatable-read"
+SERIALIZABLE, SNAPSHOT = "locking-serializable", "locking-snapshot"
+
+
+def one_by_one(search, path=()):
+    """The same by going every way from the start, with nothing remembered."""
+    walk = search.walk(path)
+    able = walk.able()
+    if not able:
+        return Counter({search.end(walk): 1})
+    return sum((one_by_one(search, (*path, name)) for name in able), Counter())
+
+
+@pytest.mark.parametrize(
+    ("name", "under"),
+    [
+        ("quiz-stolen", RC),
+        pytest.param("quiz-two-workers", RC, marks=pytest.mark.slow),
+        pytest.param("quiz-two-workers", RCSI, marks=pytest.mark.slow),
+        pytest.param("quiz-two-workers", SERIALIZABLE, marks=pytest.mark.slow),
+        pytest.param("count-looks-right", RC, marks=pytest.mark.slow),
+        pytest.param("count-looks-right", RCSI, marks=pytest.mark.slow),
+        pytest.param("transfer-half-seen", RC, marks=pytest.mark.slow),
+        pytest.param("rule-declared", RC, marks=pytest.mark.slow),
+    ],
+)
+def test_states_are_remembered_and_nothing_is_lost(name, under):
+    search = Search(litmus(name), protocol(under))
+    assert {end: paths.number for end, paths in search.ends().items()} == one_by_one(search)
+
+
+def broken(name, under):
+    """What breaks in interleavings that are like no serial order, each kind once."""
+    done = interleavings(litmus(name), protocol(under))
+    for outcome in done.outcomes:
+        again = run(done.test(outcome), protocol(under))
+        assert again.breaks == outcome.breaks
+        assert again.run.tables == dict(outcome.end.tables)
+    return {outcome.breaks for outcome in done.wrong}
+
+
+OWNER, CAP, OLDEST = ("unique_owner",), ("at_most_three",), ("oldest_first",)
+ONE, PROGRESS = ("one_case",), ("progress",)
+FOUND = {
+    "quiz-two-workers": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
+    "quiz-stolen": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
+    "quiz-fourth-case": {RC: {OWNER, CAP}, RCSI: {OWNER}, ROWWISE: {OWNER, CAP}, RR: {CAP}},
+    "quiz-fourth-case-top": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
+    "quiz-fourth-case-moved": {RC: {CAP}, ROWWISE: {CAP}},
+    "quiz-refused": {RC: {PROGRESS}, ROWWISE: {PROGRESS}},
+    "quiz-not-oldest": {RC: {OLDEST}, ROWWISE: {OLDEST}, RR: {OLDEST}},
+    "quiz-released": {},
+    "quiz-vanished": {RC: {PROGRESS}, RCSI: {PROGRESS}, ROWWISE: {PROGRESS}},
+    "quiz-three-moments": {RC: {OWNER}, ROWWISE: {OWNER}},
+    "quiz-each-row": {RC: {ONE}, ROWWISE: {ONE}, RR: {ONE}},
+}
+"""What each test of the quiz breaks, by protocol; under the others no interleaving is wrong."""
+
+
+@pytest.mark.parametrize(
+    ("name", "under"),
+    [
+        pytest.param(name, under, marks=[] if (name, under) in QUICK else [pytest.mark.slow])
+        for QUICK in [{("quiz-two-workers", RC), ("quiz-refused", RC)}]
+        for name in FOUND
+        for under in (RC, RCSI, ROWWISE, RR, SERIALIZABLE, SNAPSHOT)
+    ],
+)
+def test_the_quiz_goes_wrong_in_these_ways(name, under):
+    assert broken(name, under) == FOUND[name].get(under, set())
+
+
+ROWS = re.compile(r"VALUES (\(.*\))")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [n for n in FOUND if n not in {"quiz-released", "quiz-three-moments", "quiz-fourth-case-top"}],
+)
+def test_with_a_case_less_the_quiz_does_not_go_wrong_so(name):
+    text = litmus(name).text.partition("[expect")[0]
+    text = text.replace(str(litmus(name).schedule), " ".join(litmus(name).transactions))
+    (kind,) = FOUND[name][RC] - {OWNER} or {OWNER}
+    rows = re.findall(r"\([^)]*\)", ROWS.search(text)[1])
+    for row in rows if len(rows) > 1 else ():
+        rest = ", ".join(other for other in rows if other != row)
+        less = read_litmus(text.replace(", ".join(rows), rest), "less")
+        done = interleavings(less, protocol(RC))
+        assert kind not in {outcome.breaks for outcome in done.wrong}
+
+
+@pytest.mark.slow
+def test_subqueries_at_each_row_may_wait_for_each_other():
+    assert interleavings(litmus("quiz-deadlock"), protocol(RC)).figures["deadlocks"] == 5
+    assert interleavings(litmus("quiz-deadlock"), protocol(RCSI)).figures["deadlocks"] == 0
+
+
+def test_descending_gives_the_newest_in_the_only_serial_order_too():
+    done = interleavings(litmus("quiz-newest"), protocol(RC))
+    assert (done.number, done.wrong, done.alone) == (1, (), {"a": OLDEST})
+
+
+@pytest.mark.parametrize(
+    ("index", "given"), [("created", 1), ("created, id desc", 2)], ids=["first", "last"]
+)
+def test_the_index_decides_between_cases_of_one_date(index, given):
+    text = litmus("quiz-two-workers").text.partition("[expect")[0]
+    text = text.replace("(1, NULL, 10)", "(1, NULL, 10), (2, NULL, 10)")
+    text = text.replace('by_created = "created"', f'by_created = "{index}"')
+    alone = read_litmus(text.replace("a.scan[1] b.scan[1] a b", "a b"), "made-up")
+    assert alone.text != litmus("quiz-two-workers").text
+    first = run(alone, protocol(RC)).execution.states[1]["cases"].rows()
+    assert [row[0] for row in first if row[1] == 7] == [given]
+
+
+@pytest.mark.parametrize(
+    ("name", "under", "wrong", "breaks"),
+    [
+        ("invoice-moved", RC, True, {("paid_in_full",)}),
+        ("invoice-moved", RCSI, False, set()),
+        ("invoice-moved", RR, True, {("paid_in_full",)}),
+        ("invoice-moved", SERIALIZABLE, False, set()),
+        ("invoice-paid-meanwhile", RC, False, {("paid_in_full",)}),
+        ("invoice-paid-meanwhile", SERIALIZABLE, False, {("paid_in_full",)}),
+        ("transfer-half-seen", RC, True, set()),
+        ("transfer-half-seen", RCSI, False, set()),
+        ("transfer-half-seen", RR, False, set()),
+        ("linked-accounts", RC, True, {("covered",)}),
+        ("linked-accounts", SNAPSHOT, True, {("covered",)}),
+        ("linked-accounts", SERIALIZABLE, False, set()),
+        ("rule-by-hand", RC, True, {("one_guest",)}),
+        ("rule-by-hand", SNAPSHOT, True, {("one_guest",)}),
+        ("rule-by-hand", SERIALIZABLE, False, set()),
+        ("rule-declared", RC, False, set()),
+        ("rule-declared", RCSI, False, set()),
+        ("rule-declared", SNAPSHOT, False, set()),
+    ],
+)
+@pytest.mark.slow
+def test_the_examples_go_wrong_where_the_article_says(name, under, wrong, breaks):
+    done = interleavings(litmus(name), protocol(under))
+    assert bool(done.wrong) == wrong
+    assert {outcome.breaks for outcome in done.outcomes if outcome.breaks} == breaks
+
+
+def test_some_wrong_counts_are_those_of_another_order():
+    done = interleavings(litmus("count-looks-right"), protocol(RC)).to_json()
+    assert (done["interleavings"], done["wrong"], done["timeless"], done["plausible"]) == (
+        226,
+        18,
+        28,
+        10,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("SELECT seat FROM", "SELECT sat FROM"), "made-up: postconditions.one_guest: Binder Error"),
+        (('[postconditions]\none_guest = "', '[postconditions]\none_guest = 7 # "'), "one_guest"),
+        (('breaks   = ["one_guest"]', 'breaks   = ["one_gust"]'), "names no postcondition: 'one_gust'; did you mean 'one_guest'?"),
+    ],
+)  # fmt: skip
+def test_bad_postconditions(change, message):
+    text = litmus("rule-by-hand").text
+    assert change[0] in text
+    with pytest.raises(IsolitmusError) as caught:
+        interleavings(read_litmus(text.replace(*change), "made-up"), protocol(RC))
+    assert message in str(caught.value)
+
+
+def test_what_cannot_be_interleaved():
+    with pytest.raises(IsolitmusError, match="reorder is of format delta, whose transactions have"):
+        interleavings(litmus("reorder"), protocol(RC))
+    seven = {f"t{k}": litmus("quiz-two-workers").transactions["a"] for k in range(7)}
+    with pytest.raises(IsolitmusError, match="has 7 transactions; at most 6 are interleaved"):
+        interleavings(replace(litmus("quiz-two-workers"), transactions=seven), protocol(RC))
+
+
+def test_the_command(call):
+    status, out, _ = call(
+        "run", "quiz-stolen", "--interleavings", "--protocol", f"{RC},{SERIALIZABLE}"
+    )
+    assert status == 0
+    assert "27 like no serial order, breaking unique_owner: a.step[2] other a" in out
+    assert "9 like other, a Deadlock: " in out
+    _, out, _ = call("run", "quiz-newest", "--interleavings", "--protocol", RC, "--json")
+    assert json.loads(out)["serial"] == {"a": ["oldest_first"]}
+    status, _, told = call("run", "quiz-newest", "--interleavings", "--table")
+    assert (status, "leave --engine, --table" in told) == (2, True)
+    status, _, told = call("run", "reorder", "--interleavings")
+    assert (status, "no steps to be interleaved" in told) == (2, True)

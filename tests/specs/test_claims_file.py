@@ -1,0 +1,173 @@
+"""The claims are read, whole, and what is wrong with one is refused in a sentence."""
+
+import re
+
+import pytest
+
+from isolitmus.conformance.observations import observation_named
+from isolitmus.model.claim import AskedObservation, ClaimEvidence, FigureStatement, derived
+from isolitmus.model.errors import LitmusError
+from isolitmus.specs.claims_file import claims, read_claims
+
+ENTRY = {
+    "says": '"At Serializable such transactions fail."',
+    "where": '"the levels"',
+    "editions": '["PT", "JA"]',
+    "reading": '"the delete is refused"',
+    "verdict": '"confirmed"',
+}
+PIECE = {
+    "run": '"reorder"',
+    "under": '"delta-serializable"',
+    "claimed": '{ outcome = { delete = "aborted" } }',
+}
+
+
+def text(entry=None, piece=None):
+    """A file with one claim and one piece of evidence, some keys of which are others."""
+    lines = {**ENTRY, **(entry or {})}
+    of_piece = {**PIECE, **(piece or {})} if piece != {} else {}
+    return "\n".join(
+        [
+            'title = "A part"',
+            "[D46]",
+            *(f"{key} = {value}" for key, value in lines.items() if value is not None),
+            *["[[D46.evidence]]"][: len(of_piece)],
+            *(f"{key} = {value}" for key, value in of_piece.items() if value is not None),
+        ]
+    )
+
+
+def test_all_claims_are_there():
+    numbers = {
+        kind: {int(re.sub(r"\D", "", name)) for name in claims() if name[0] == kind}
+        for kind in "DQN"
+    }
+    assert numbers == {
+        "D": set(range(1, 73)),
+        "Q": set(range(1, 23)),
+        "N": set(range(1, 18)),
+    }
+    assert {"D32b", "D32c"} <= claims().keys()
+
+
+def test_what_is_observed_has_a_name_and_facts():
+    for claim in claims().values():
+        for piece in claim.evidence:
+            if isinstance(piece.question, AskedObservation):
+                facts = observation_named(piece.question.name).expected
+                assert {count.name for count in (*piece.claimed, *(piece.found or ()))} <= {*facts}
+
+
+AGAINST = '{ outcome = { delete = "committed" } }'
+
+
+@pytest.mark.parametrize(
+    ("entry", "piece", "problem"),
+    [
+        (
+            {"editions": '["FR"]'},
+            None,
+            "D46.editions names no edition: 'FR'; known: AR, JA, PT, SQL",
+        ),
+        ({"editions": "[]"}, None, "D46 needs 'editions' (of PT, JA, AR, SQL)"),
+        ({"apart": '{ PR = "x" }'}, None, "D46.apart names no edition: 'PR'; "),
+        ({"verdict": '"confirmd"'}, None, "D46.verdict is 'confirmd'; did you mean 'confirmed'?"),
+        (
+            {"verdict": '"refuted"'},
+            None,
+            "D46.verdict is 'refuted', and its evidence says 'confirmed': for it run reorder",
+        ),
+        (
+            None,
+            {"claimed": AGAINST, "found": PIECE["claimed"]},
+            "D46.verdict is 'confirmed', and its evidence says 'refuted': against it run reorder",
+        ),
+        ({"verdict": '"corrected"'}, None, "D46 is corrected, and needs 'remark' (a text)"),
+        (None, {}, "D46.verdict is 'confirmed', and it has no evidence: 'undecided' is wanted"),
+        ({"reading": None}, None, "[D46] needs 'reading' (a text)"),
+        ({"shows": '"x"'}, None, "[D46] has no key 'shows'"),
+        (None, {"run": '"reordr"'}, ".run names no litmus test: 'reordr'; did you mean 'reorder'?"),
+        (None, {"run": '"history-phantom"'}, "which is an abstract history"),
+        (None, {"under": '"delta-serialisable"'}, "did you mean 'delta-serializable'?"),
+        (
+            None,
+            {"under": '"databricks-*-rows@14.9"'},
+            ".under: databricks-*-rows@14.9: no runtime '14.9'; known",
+        ),
+        (None, {"under": '"nothing-*"'}, ".under names no protocol: 'nothing-*'"),
+        (
+            None,
+            {"run": None},
+            "has no question; one of run, matrix, separate, sweep, interleavings, observe",
+        ),
+        (None, {"sweep": '["rows"]'}, "has run and sweep; one of"),
+        (None, {"universe": '"rows"'}, "has no key 'universe'"),
+        (
+            None,
+            {"engines": '["dleta"]'},
+            ".engines names no engine: 'dleta'; did you mean 'delta'?",
+        ),
+        (None, {"claimed": None}, "needs 'claimed': what comes out if the claim is true"),
+        (None, {"claimed": '{ outcome = { delte = "aborted" } }'}, "did you mean 'delete'?"),
+    ],
+)
+def test_what_is_wrong_is_refused(entry, piece, problem):
+    with pytest.raises(LitmusError, match=re.escape(problem)) as refused:
+        read_claims(text(entry, piece), "part.toml")
+    assert str(refused.value).startswith("part.toml:")
+
+
+OTHER = {"run": None, "under": None}
+
+
+@pytest.mark.parametrize(
+    ("piece", "problem"),
+    [
+        ({"separate": '["serializable"]'}, ".separate names 1 specs; two are wanted"),
+        ({"separate": '["a", "serializable"]'}, ".separate names no level or protocol: 'a'"),
+        ({"separate": '["causal", "serializable"]', "universe": '"row"'}, "did you mean 'rows'?"),
+        (
+            {"separate": '["causal", "serializable"]', "claimed": '"none"'},
+            "'NAME = VALUE' is wanted",
+        ),
+        ({"separate": '["causal", "serializable"]', "claimed": '"foud = no"'}, "mean 'found'?"),
+        ({"sweep": '["row"]', "transactions": "2"}, ".sweep names no scope: 'row'"),
+        ({"sweep": '["rows"]', "transactions": "2", "claimed": '"x = 1"'}, "gives no figure 'x'"),
+        ({"sweep": '["rows"]'}, "needs 'transactions' (a whole number)"),
+        ({"matrix": '"pears"'}, ".matrix names no matrix: 'pears'"),
+        ({"matrix": '"pairs"', "parked": '["insrt"]'}, "matrix pairs has no 'insrt'"),
+        ({"matrix": '"pairs"', "parked": '["insert"]'}, "needs 'winners' (a list of names)"),
+    ],
+)
+def test_what_is_wrong_with_other_questions_is_refused(piece, problem):
+    with pytest.raises(LitmusError, match=re.escape(problem)):
+        read_claims(text(piece={**OTHER, "claimed": '"found = no"', **piece}), "part.toml")
+
+
+def test_what_is_no_claim_is_refused():
+    with pytest.raises(LitmusError, match="X1 is no claim; write D, Q or N and a number"):
+        read_claims('title = "A part"\n[X1]\n', "part.toml")
+
+
+def piece(*, page=False, amended=False):
+    claimed = (FigureStatement("found", "=", "no"),)
+    return ClaimEvidence(AskedObservation("x"), ("model",), claimed, of_page=page, amended=amended)
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ([], "undecided"),
+        ([(piece(), True)], "confirmed"),
+        ([(piece(), False), (piece(page=True), True)], "refuted"),
+        ([(piece(), True), (piece(), False)], "corrected"),
+        ([(piece(page=True), True)], "only on Databricks"),
+        ([(piece(page=True), True), (piece(page=True), False)], "corrected"),
+        ([(piece(), False), (piece(amended=True), True)], "a defect of the text"),
+        ([(piece(), True), (piece(amended=True), True)], "confirmed"),
+        ([(piece(), False), (piece(amended=True), False)], "refuted"),
+    ],
+)
+def test_a_verdict_comes_out_of_answers(answers, verdict):
+    assert derived(answers) == verdict

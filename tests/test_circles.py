@@ -1,0 +1,65 @@
+"""No module imports itself by way of others, be it in a function or for types alone."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import isolitmus.model
+from isolitmus.checker import answer, checks, portrait, runs, sweeps  # noqa: F401 - the results
+from isolitmus.checker.worded import LINES, PAGES, Paged, Worded, teller
+
+ROOT = Path(isolitmus.model.__file__).parents[1]
+ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")
+
+
+def modules():
+    """Every module by name, with its text."""
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(("isolitmus", *parts)).removesuffix(".__init__")
+            yield name, path.read_text("utf-8")
+
+
+def imports(texts):
+    """What every module imports, at the top, in a function, or for types."""
+    for name, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    other = whole if whole in texts else node.module
+                    if other in texts and other != name:
+                        yield name, other
+
+
+def circles(arrows):
+    groups = nx.strongly_connected_components(nx.DiGraph(arrows))
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
+def test_there_is_no_circle_of_imports():
+    assert circles(imports(dict(modules()))) == []
+
+
+def test_an_import_in_a_function_counts_and_so_does_one_for_types():
+    late = "def f():\n    from isolitmus.a import g"
+    typed = "if TYPE_CHECKING:\n    from isolitmus.a import G"
+    for text in (late, typed):
+        found = imports({"isolitmus.a": "from isolitmus import b", "isolitmus.b": text})
+        assert circles(found) == [["isolitmus.a", "isolitmus.b"]]
+
+
+@pytest.mark.parametrize(("result", "function"), [*LINES.items(), *PAGES.items()])
+def test_what_a_result_is_printed_by_takes_such_a_result(result, function):
+    """Named, not imported: no type checker looks there."""
+    notes = inspect.get_annotations(teller(function))
+    assert [note for name, note in notes.items() if name != "return"] == [result]
+
+
+def test_nothing_else_is_printed_by_name():
+    for base, table in ((Worded, LINES), (Paged, PAGES)):
+        assert {result.__name__ for result in base.__subclasses__()} == table.keys()

@@ -1,0 +1,76 @@
+"""docs/documents.md is what the claims give.
+
+After a change of the claims, or of litmus tests that cite them: ISOLITMUS_UPDATE=1 pytest tests/test_documents.py.
+"""
+
+import difflib
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from isolitmus.checker.claiming import cell_figures, cell_places, held_figures
+from isolitmus.checker.telling.documents import CELLS, cell_table, documents_page
+from isolitmus.model.claim import AskedCells
+from isolitmus.model.matrix import LETTERS
+from isolitmus.specs.catalogue import matrix, protocols
+from isolitmus.specs.claims_file import claims
+from isolitmus.specs.evidence_file import Evidence
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "documents.md"
+TABLE = re.compile(r"^\| claim \| statements \|.*?(?=\n\n|\n\Z|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def seen():
+    path = ROOT / "conformance" / "evidence" / "pairs.toml"
+    return Evidence.read(path, matrix("pairs"), protocols()).letters
+
+
+def cells():
+    return cell_table(matrix("pairs"), seen(), claims())
+
+
+def compared(new):
+    text = PAGE.read_text("utf-8") if PAGE.exists() else ""
+    if os.environ.get("ISOLITMUS_UPDATE"):
+        PAGE.write_text(new, "utf-8")
+    elif new != text:
+        lines = text.splitlines(), new.splitlines()
+        diff = difflib.unified_diff(*lines, "docs/documents.md", "the claims", lineterm="", n=0)
+        pytest.fail("\n".join([*diff, "", "ISOLITMUS_UPDATE=1 writes it anew."]), pytrace=False)
+
+
+def test_the_page_has_the_claims_as_they_are():
+    """The table of the matrices taken from the page."""
+    (table,) = TABLE.findall(PAGE.read_text("utf-8")) if PAGE.exists() else ("",)
+    compared(documents_page([*claims().values()], table))
+
+
+@pytest.mark.slow
+def test_the_page_has_the_matrices_as_they_are():
+    compared(documents_page([*claims().values()], cells()))
+
+
+def test_every_cell_of_a_matrix_is_there():
+    assert {cell.claim for cell in CELLS} == {f"D{number}" for number in range(7, 20)}
+    assert set(seen().values()) <= {*LETTERS.values(), "e", " "}
+
+
+def test_what_claims_say_of_cells_was_seen_on_delta():
+    """No replay is needed: every case of the matrix has been carried out."""
+    outcomes = {letter: outcome for outcome, letter in LETTERS.items()} | {"e": "error:"}
+    pieces = [
+        piece
+        for claim in claims().values()
+        for piece in claim.evidence
+        if isinstance(piece.question, AskedCells) and "delta" in piece.engines
+    ]
+    letters = seen()
+    for piece in pieces:
+        under, places = piece.question.protocol, cell_places(piece.question)
+        figures = cell_figures(piece.question, [outcomes[letters[under, p]] for p in places])
+        answer = held_figures(piece, "delta", figures)
+        assert (answer.unlike, answer.agrees) == ((), piece.agrees)
+    assert len(pieces) > 10

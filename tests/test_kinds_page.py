@@ -1,0 +1,158 @@
+"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL did with them.
+
+After a change of those tests: ISOLITMUS_UPDATE=1 pytest tests/test_kinds_page.py, which carries them out, too.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from isolitmus.model.errors import EngineUnavailable
+from isolitmus.model.values import show_row
+from isolitmus.specs import litmus
+from isolitmus.specs.catalogue import litmus_names, protocols
+
+PAGE = Path(__file__).parents[1] / "docs" / "locking-engines.md"
+TESTS = litmus_names("locking")
+KINDS = {
+    "read-uncommitted": "RU",
+    "read-committed": "RC",
+    "read-committed-coupled": "RC coupled",
+    "read-committed-page": "RC page",
+    "read-committed-table": "RC table",
+    "repeatable-read": "RR",
+    "serializable": "S",
+    "read-committed-snapshot": "RC snapshot",
+    "latest-committed": "latest",
+    "oldest-committed": "oldest",
+    "snapshot": "snapshot",
+}
+LEVELS = {
+    "read-uncommitted": "RU",
+    "read-committed": "RC",
+    "repeatable-read": "RR",
+    "serializable": "S",
+}
+COLUMNS = {
+    "kinds": {f"locking-{name}": head for name, head in KINDS.items()},
+    "engines": {
+        f"{engine}-{name}": f"{called} {head}"
+        for engine, called, names in (
+            ("derby", "Derby", LEVELS),
+            ("postgresql", "PostgreSQL", ("read-committed", "repeatable-read")),
+        )
+        for name, head in ((name, LEVELS[name]) for name in names)
+    },
+}
+ENGINES = {"derby": "Derby", "postgres": "PostgreSQL"}
+
+
+def said(expect):
+    """What an expectation says, in words of the page."""
+    outcomes = {outcome for outcomes in expect.outcome.values() for outcome in outcomes}
+    if "row-once" in expect.fails:
+        met = [max(Counter(row[0] for row in rows).values()) for rows in expect.emitted.values()]
+        yield {1: "missed", 2: "twice", 3: "three times"}[max(met)]
+    elif "one-moment" in expect.fails:
+        yield "no moment"
+    if "no-dirty-read" in expect.fails:
+        yield "dirty"
+    yield from (f"breaks {name}" for name in expect.breaks or ())
+    if expect.serial == ():
+        yield "no order"
+    if "Deadlock" in outcomes:
+        yield "deadlock"
+    elif expect.waits:
+        yield "waits"
+    if "SerializationFailure" in outcomes:
+        yield "refused"
+    if "error:DuplicateKey" in outcomes:
+        yield "duplicate key"
+
+
+def word(expect):
+    found = list(said(expect))
+    if not {*found} - {"waits"} and "serializable" in expect.fails:
+        found.insert(0, "not serializable")
+    if not expect.holds and not expect.fails:  # no levels are asked: what is read says it
+        found += [f"reads {show_row(row)}" for rows in expect.reads.values() for row in rows]
+    return ", ".join(found) or "clean"
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def expected(columns):
+    rows = [
+        [f"`{name}`", *(word(litmus(name).expect[under]) for under in columns)] for name in TESTS
+    ]
+    return table(["litmus test", *columns.values()], rows)
+
+
+def replayed(call):
+    """What each engine did with each test, at all its levels."""
+    seen = {(name, engine): [] for name in TESTS for engine in ENGINES}
+    for engine in ENGINES:
+        status, out, err = call("run", *TESTS, "--engine", engine, "--json")
+        if status == EngineUnavailable.status:
+            pytest.skip(err)
+        told = json.loads(out)
+        for one in told["tests"]:
+            for run in one["runs"]:
+                seen[one["litmus"], engine].append((run["protocol"], run["expected"]))
+        for one in told["refused"]:
+            seen[one["name"], engine].append((one["protocol"], "refused"))
+    rows = [[f"`{name}`", *(did(seen[name, engine]) for engine in ENGINES)] for name in TESTS]
+    return table(["litmus test", *ENGINES.values()], rows)
+
+
+def did(runs):
+    """The levels with one answer, together: as expected (met), another, or not carried out."""
+    words = {"met": "as expected", "refused": "not carried out"}
+    answers = {}
+    for under, answer in sorted(runs, key=lambda run: [*COLUMNS["engines"]].index(run[0])):
+        head = COLUMNS["engines"][under].split(" ")[1]
+        answers.setdefault(words.get(answer, "differs"), []).append(head)
+    if len(answers) == 1:
+        return next(iter(answers))
+    return "; ".join(f"{answer}: {', '.join(heads)}" for answer, heads in answers.items())
+
+
+def parts(text):
+    return dict(re.findall(r"<!-- made: (\w+) -->\n\n(.*?)\n<!-- end -->", text, re.DOTALL))
+
+
+def compared(part, made):
+    text = PAGE.read_text("utf-8")
+    if os.environ.get("ISOLITMUS_UPDATE"):
+        begin, end = f"<!-- made: {part} -->\n\n", "\n<!-- end -->"
+        PAGE.write_text(
+            text.replace(f"{begin}{parts(text)[part]}{end}", f"{begin}{made}{end}"), "utf-8"
+        )
+    else:
+        assert parts(text)[part] == made, "ISOLITMUS_UPDATE=1 writes it anew"
+
+
+def test_every_protocol_has_a_column():
+    assert {*COLUMNS["kinds"], *COLUMNS["engines"]} == {*protocols("locking")}
+
+
+@pytest.mark.parametrize("part", COLUMNS)
+def test_the_page_has_what_the_tests_expect(part):
+    compared(part, expected(COLUMNS[part]))
+
+
+@pytest.mark.derby
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_the_page_has_what_engines_did(call):
+    made = replayed(call)
+    if made != parts(PAGE.read_text("utf-8"))["replays"]:
+        made = replayed(call)  # Derby plans anew at each run, and its plan may be another one
+    compared("replays", made)

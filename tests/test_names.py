@@ -1,0 +1,95 @@
+"""Names say what things are: no two of one name, and a comment at each field."""
+
+import ast
+import re
+from pathlib import Path
+
+import isolitmus.model
+
+ROOT = Path(isolitmus.model.__file__).parents[1]
+ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")
+
+
+def modules():
+    """Every module by its path, with its text."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), path.read_text("utf-8")
+
+
+ONE_THING = {
+    **dict.fromkeys(
+        ("audit", "check", "claims", "explore", "install", "matrix", "run", "separate", "sweep"),
+        "a command, and what it is the command of; on Spark it is the same",
+    ),
+    "replay": "by each engine",
+    "search": "in each universe, by enumeration and by a solver",
+}
+"""Functions of one name that do one thing in several places, and which."""
+
+
+def things(text: str):
+    """Classes, public functions and names of types, at the top of a module."""
+    for node in ast.parse(text).body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name[0] != "_":
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if TYPE.fullmatch(name):
+                if not (isinstance(value, ast.Call) or name == ast.unparse(value)):
+                    yield name
+
+
+TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
+
+
+def test_no_two_things_have_one_name():
+    """A word that means two things sends a reader to the wrong file."""
+    homes = {}
+    for file, text in modules():
+        for name in things(text):
+            homes.setdefault(name, []).append(file)
+    several = {name: where for name, where in homes.items() if len(where) > 1}
+    assert {name: several[name] for name in several.keys() - ONE_THING.keys()} == {}
+    assert ONE_THING.keys() <= several.keys()
+
+
+def test_what_has_a_name_is_found():
+    text = "class _A: ...\ndef b(): ...\ndef _c(): ...\nDe = int | str\nT = TypeVar('T')\nF = 1\n"
+    assert [*things(text)] == ["_A", "b", "De"]
+
+
+FEW = 4
+"""A class of so many fields may explain them in a sentence."""
+
+
+def uncommented(text: str):
+    """The fields of public records that have more than a few, where no comment follows, by their class."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.ClassDef) or node.name[0] == "_":
+            continue
+        makes = {
+            ast.unparse(made).partition("(")[0] for made in (*node.decorator_list, *node.bases)
+        }
+        fields = [i for i, part in enumerate(node.body) if isinstance(part, ast.AnnAssign)]
+        if len(fields) > FEW and makes & {"dataclass", "NamedTuple"}:
+            for i in fields:
+                after = node.body[i + 1] if i + 1 < len(node.body) else None
+                name = node.body[i].target.id
+                if name[0] != "_" and not (
+                    isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                ):
+                    yield f"{node.name}.{name}"
+
+
+def test_each_field_has_a_comment():
+    lacking = {field: file for file, text in modules() for field in uncommented(text)}
+    assert lacking == {}
+
+
+def test_a_field_without_a_comment_is_found():
+    body = "".join(f"    {name}: int\n    'Why.'\n" for name in "abcd")
+    for head in ("@dataclass(frozen=True)\nclass A", "class A(NamedTuple)"):
+        assert [*uncommented(f"{head}:\n{body}    e: int\n    _f: int\n")] == ["A.e"]
+        assert [*uncommented(f"{head}:\n{body}    def b(self): ...\n")] == []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.ended import committed, failed
-from isolitmus.conformance.failure import understand
+from isolitmus.conformance.failure import telling_failures, understand
 from isolitmus.conformance.parking import Parking
 from isolitmus.conformance.session import Kept, open_session
 from isolitmus.conformance.tables import PROTOCOLS, tables_placed
@@ -25,7 +25,7 @@ from isolitmus.conformance.threads import interruptible
 from isolitmus.conformance.versions import Chronicle, rows_by_version
 from isolitmus.conformance.watching import read_by
 from isolitmus.model.engine import Carries, Engine
-from isolitmus.model.errors import EngineFailed, EngineUnavailable, LitmusError, brief
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
 from isolitmus.specs.delta_log import latest
@@ -72,32 +72,21 @@ def replay(
     level = PROTOCOLS[protocol]
 
     def carry_out(interruption: Interruption) -> Run:
-        from py4j.protocol import Py4JError, Py4JNetworkError
-        from pyspark.errors import PySparkException
-
-        try:
-            with (
-                tables_placed(litmus, session) as tables,
-                Parking(session, interruption, seconds) as parking,
-            ):
-                inits = _filled(litmus, tables, level, parking, session)
-                chronicle = Chronicle(tables.paths)
-                with _others(litmus, tables, chronicle) as others:
-                    replaying = _SparkReplay(
-                        litmus, tables, parking, session, inits, chronicle=chronicle, others=others
-                    )
-                    run = replaying.run(protocol)
-                if logs is not None:
-                    tables.keep_logs(logs)
-                return run
-        except (Py4JNetworkError, ConnectionError) as error:
-            raise EngineUnavailable(f"Spark's JVM ended during '{litmus.name}': {error}") from error
-        except (Py4JError, PySparkException) as error:
-            failure = understand(error, session.jvm)
-            raise EngineFailed(
-                f"{litmus.name}: Delta fails besides its transactions, with"
-                f" {failure.error_class or failure.exception}: {brief(str(error), 120)}"
-            ) from error
+        with (
+            telling_failures(litmus.name, "besides its transactions", session.jvm),
+            tables_placed(litmus, session) as tables,
+            Parking(session, interruption, seconds) as parking,
+        ):
+            inits = _filled(litmus, tables, level, parking, session)
+            chronicle = Chronicle(tables.paths)
+            with _others(litmus, tables, chronicle) as others:
+                replaying = _SparkReplay(
+                    litmus, tables, parking, session, inits, chronicle=chronicle, others=others
+                )
+                run = replaying.run(protocol)
+            if logs is not None:
+                tables.keep_logs(logs)
+            return run
 
     return interruptible(carry_out)
 

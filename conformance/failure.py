@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.errors import EngineFailed, EngineUnavailable, brief
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Failure", "keep_java_exceptions", "understand"]
+__all__ = ["Failure", "keep_java_exceptions", "telling_failures", "understand"]
 
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
@@ -63,6 +65,26 @@ def keep_java_exceptions() -> Iterator[None]:
         module.convert_exception = convert
         for logger in loggers:
             logger.disabled = False
+
+
+@contextmanager
+def telling_failures(name: str, where: str, jvm: Any) -> Iterator[None]:
+    """While the block carries out what has this name, EngineUnavailable if the JVM ends, and EngineFailed if Delta
+    fails: ``where`` that is no outcome.
+    """
+    from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise EngineUnavailable(f"Spark's JVM ended during '{name}': {error}") from error
+    except (Py4JError, PySparkException) as error:
+        failure = understand(error, jvm)
+        raise EngineFailed(
+            f"{name}: Delta fails {where}, with {failure.error_class or failure.exception}:"
+            f" {brief(str(error), 120)}"
+        ) from error
 
 
 def understand(error: BaseException, jvm: Any) -> Failure:

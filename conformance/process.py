@@ -14,10 +14,11 @@ import signal
 import struct
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.child import end_child
 from isolitmus.model.errors import EngineUnavailable, TimeLimit
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ __all__ = ["gateway"]
 
 START_LIMIT = 600.0
 """Seconds for Java to start and Ivy to fetch the jars, on a slow line."""
-END_LIMIT = 20.0
-"""Seconds in which a JVM must end by itself before it is killed."""
 
 
 @contextmanager
@@ -62,7 +61,7 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
             _no_more_finalizers(opened)
     finally:
         logging.getLogger().removeFilter(_not_py4j)
-        _end(process)
+        end_child(process)
         if opened is not None:  # not before: py4j waits for ever where Java has called Python back
             opened.close()
 
@@ -190,18 +189,3 @@ def _no_more_finalizers(opened: Any) -> None:
     client = opened._gateway_client  # noqa: SLF001 - py4j has no public name for it
     client.is_connected = False
     client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Spark's gateway server ends when its standard input closes; if it does not, it is killed."""
-    assert process.stdin is not None
-    with suppress(BrokenPipeError):
-        process.stdin.close()
-    try:
-        process.wait(END_LIMIT)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:  # also at a Ctrl-C while waiting: the process must not stay
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

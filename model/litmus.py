@@ -277,11 +277,7 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
 def expectation_lines(expect: Expectation) -> Iterator[str]:
     """The keys of a table ``[expect.WHO]``."""
     if expect.outcome:
-        outcome = {
-            name: quoted(options[0]) if len(options) == 1 else listed(map(quoted, options))
-            for name, options in expect.outcome.items()
-        }
-        yield f"outcome  = {inline(outcome)}"
+        yield f"outcome  = {inline(_names(expect.outcome))}"
     if expect.error_class:
         yield f"error_class = {inline({n: quoted(c) for n, c in expect.error_class.items()})}"
     if expect.log:
@@ -292,11 +288,7 @@ def expectation_lines(expect: Expectation) -> Iterator[str]:
     if expect.emitted:
         yield f"emitted  = {inline(_contents(expect.emitted))}"
     if expect.waits is not None:
-        behind = {
-            name: quoted(many[0]) if len(many) == 1 else listed(map(quoted, many))
-            for name, many in expect.waits.items()
-        }
-        yield f"waits    = {inline(behind)}"
+        yield f"waits    = {inline(_names(expect.waits))}"
     if expect.tables:
         yield f"tables   = {inline(_contents(expect.tables))}"
     if expect.versions:
@@ -313,6 +305,14 @@ def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
     for key, names in (("holds", expect.holds), ("fails", expect.fails)):
         if names:
             yield f"{key:<8} = {listed(map(quoted, names))}"
+
+
+def _names(by: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """One name as a text, others as a list."""
+    return {
+        key: quoted(names[0]) if len(names) == 1 else listed(map(quoted, names))
+        for key, names in by.items()
+    }
 
 
 def _contents(tables: Mapping[str, Rows]) -> dict[str, str]:

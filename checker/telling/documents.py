@@ -12,10 +12,8 @@ from isolitmus.model.claim import (
     EDITIONS,
     VERDICTS,
     AskedCells,
-    AskedInterleavings,
     AskedObservation,
     AskedRun,
-    AskedSeparation,
     AskedSweep,
     cited_claims,
 )
@@ -166,10 +164,10 @@ def _asked(question: ClaimQuestion, under: str) -> str:
                 ", ".join(f"`{name}`" for name in side) for side in (parked, winners)
             )
             return f"{sides}, {', '.join(layouts)}, under {under}"
-        case AskedSeparation() | AskedSweep() | AskedInterleavings():
-            return f"`{question}`"
         case AskedObservation(name):
             return f"seen in `{name}`"
+        case _:
+            return f"`{question}`"
 
 
 def _came(answer: Expectation | FigureStatements, question: ClaimQuestion) -> str:

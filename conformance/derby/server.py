@@ -13,13 +13,14 @@ import select
 import signal
 import subprocess
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from isolitmus.conformance.child import GRACE, end_child
 from isolitmus.conformance.connections import LIMIT, Connection, SqlFailure, StatementError
 from isolitmus.conformance.java import find_java
 from isolitmus.model.errors import EngineUnavailable, brief
@@ -33,8 +34,6 @@ __all__ = ["DerbyServer", "derby_serving", "jars"]
 
 START_LIMIT = 60.0
 """Seconds for Java to start and Derby to make a database."""
-GRACE = 20.0
-"""Seconds more than it was given until a reply is not waited for any longer, and for the JVM to end."""
 JARS = ("derby-*.jar", "derbyshared-*.jar", "janino-*.jar", "commons-compiler-*.jar")
 CIRCLE = re.compile(r"Waiting XID : \{(\d+), \w+\} , (\w+), |Granted XID : ([^\n]*)")
 GRANTED = re.compile(r"\{(\d+), ")
@@ -177,18 +176,7 @@ def _launched(
     try:
         yield process
     finally:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-        try:
-            process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:  # also at a Ctrl-C while waiting: the process must not stay
-            process.kill()
-            process.wait()
-            process.stdout.close()
+        end_child(process)
 
 
 def _connection(told: Mapping[str, Any]) -> Connection:

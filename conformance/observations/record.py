@@ -8,9 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.failure import understand
+from isolitmus.conformance.failure import telling_failures, understand
 from isolitmus.conformance.threads import interruptible
-from isolitmus.model.errors import EngineFailed, EngineUnavailable, brief
 from isolitmus.model.readable import Readable
 
 if TYPE_CHECKING:
@@ -70,22 +69,11 @@ class Observation:
         return interruptible(lambda interruption: self._made(session, interruption))
 
     def _made(self, session: Session, interruption: Interruption) -> Observed:
-        from py4j.protocol import Py4JError, Py4JNetworkError
-        from pyspark.errors import PySparkException
-
-        with TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder:
-            try:
-                facts = self.observe(session, Path(folder), interruption)
-            except (Py4JNetworkError, ConnectionError) as error:
-                raise EngineUnavailable(
-                    f"Spark's JVM ended during '{self.name}': {error}"
-                ) from error
-            except (Py4JError, PySparkException) as error:
-                failure = understand(error, session.jvm)
-                raise EngineFailed(
-                    f"{self.name}: Delta fails where nothing is observed, with"
-                    f" {failure.error_class or failure.exception}: {brief(str(error), 120)}"
-                ) from error
+        with (
+            TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder,
+            telling_failures(self.name, "where nothing is observed", session.jvm),
+        ):
+            facts = self.observe(session, Path(folder), interruption)
         return Observed(self.name, self.expected, facts)
 
 

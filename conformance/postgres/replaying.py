@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from isolitmus.conformance.database import database
 from isolitmus.conformance.postgres.dialect import POSTGRES_SQL
 from isolitmus.conformance.postgres.server import binaries, postgres_serving
-from isolitmus.conformance.scheduling import Sql, carried_out_on
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.conformance.scheduling import Sql
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -36,14 +34,6 @@ SQL = Sql(
 PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "postgresql"]
 
 
-@contextmanager
-def _opened() -> Iterator[Carries]:
-    with postgres_serving() as server:
-        yield Carries(
-            server.release, lambda litmus, spec: carried_out_on(server, SQL, litmus, spec.name)
-        )
-
-
 def _install() -> Path:
     """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it is not."""
     try:
@@ -58,13 +48,10 @@ def _install() -> Path:
     return binaries()
 
 
-POSTGRES = Engine(
-    "postgres",
+POSTGRES = database(
+    SQL,
     "PostgreSQL, a server of our own: snapshots of statements or of transactions",
-    _opened,
-    product="PostgreSQL",
-    format="locking",
-    protocols=tuple(SQL.levels),
-    install=_install,
+    postgres_serving,
     ready=binaries,
+    install=_install,
 )

@@ -16,7 +16,6 @@ import pwd
 import re
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -26,6 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.child import GRACE, end_child
 from isolitmus.conformance.connections import (
     COMMIT,
     LIMIT,
@@ -46,8 +46,6 @@ __all__ = ["PostgresServer", "binaries", "postgres_serving"]
 
 START_LIMIT = 60.0
 """Seconds for the server to take connections."""
-GRACE = 20.0
-"""Seconds for a statement to be cancelled, or for the server to end."""
 PLACES = Path("/usr/lib/postgresql")
 """Where Debian has the releases, which are not on PATH."""
 USERS = ("postgres", "nobody")
@@ -391,7 +389,7 @@ def _launched(place: Path, folder: Path) -> Iterator[Any]:
         with _first(process, folder, log) as own:
             yield own
     finally:
-        _end(process)
+        end_child(process)
 
 
 def _first(process: subprocess.Popen[bytes], folder: Path, log: Path) -> Any:
@@ -414,18 +412,3 @@ def _first(process: subprocess.Popen[bytes], folder: Path, log: Path) -> Any:
             if ended or time.monotonic() > end:
                 why = log.read_text(errors="replace").strip() or str(error)
                 raise EngineUnavailable(f"PostgreSQL does not start: {brief(why)}") from None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
-    try:
-        process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:  # also at a Ctrl-C while waiting: the server must not stay
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()

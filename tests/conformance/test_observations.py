@@ -28,7 +28,8 @@ def test_it_shows_what_is_expected(session, name):
 def test_what_was_not_expected_stands_beside_what_was(tmp_path):
     one = observation_named("job-of-several-queries")
     found = {"a DataFrame": [2, 3], "a view": [2, 2], "more": 1}
-    seen = replace(one, observe=lambda *_: found).made(SimpleNamespace(directory=tmp_path))
+    session = SimpleNamespace(directory=tmp_path, jvm=None)
+    seen = replace(one, observe=lambda *_: found).made(session)
     assert not seen.as_expected
     assert str(seen) == (
         "job-of-several-queries: not as expected\n"

@@ -1,6 +1,7 @@
 """Litmus tests of sessions on Derby and PostgreSQL: what the model says beforehand is what they do."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from isolitmus.checker.locking.strategies import session_tests
 from isolitmus.conformance import scheduling
 from isolitmus.conformance.agreement import explore
 from isolitmus.conformance.connections import Connection, SqlFailure
+from isolitmus.conformance.database import database
 from isolitmus.conformance.derby import replaying as on_derby
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.engines import open_engine
@@ -18,6 +20,7 @@ from isolitmus.conformance.postgres import server as postgres_server
 from isolitmus.model.errors import EngineUnavailable, Refused, TimeLimit
 from isolitmus.specs import litmus as catalogued
 from isolitmus.specs import protocol
+from isolitmus.specs.engines import ENGINES
 from isolitmus.specs.litmus_file import read_litmus
 
 TABLE = """
@@ -317,11 +320,13 @@ def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
     assert server.dropped
 
 
-def test_a_statement_that_waits_for_ever_is_exit_status_3(monkeypatch, call, tmp_path):
-    monkeypatch.setattr(on_derby, "derby_serving", lambda: nullcontext(Stuck()))
+def test_a_statement_that_waits_for_ever_is_exit_status_3(call, tmp_path):
+    stuck = replace(on_derby.SQL, name="stuck")
+    engine = database(stuck, "", lambda: nullcontext(Stuck()), derby_server.jars)
     file = tmp_path / "test.toml"
     file.write_text(str(TESTS["under the cursor"]))
-    status, out, err = call("run", file, "--engine", "derby", "--protocol", RC)
+    with ENGINES.offered(engine):
+        status, out, err = call("run", file, "--engine", "stuck", "--protocol", RC)
     assert (status, "Traceback" in out + err) == (3, False)
     assert "test: Derby was not through with a statement of move after 30 s" in out + err
 

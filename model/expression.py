@@ -2,7 +2,7 @@
 
 Columns are resolved to (side, index) when a statement is read: side 0 is the target or the only
 table, side 1 the source of a MERGE. NULL is None throughout; a predicate that is None is not true.
-Overflow of INT and BIGINT is an error, as in Spark's ANSI mode.
+Overflow of INT and BIGINT is an error, and so is a remainder by zero, as in Spark's ANSI mode.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
-ArithmeticOp = Literal["+", "-", "*"]
+ArithmeticOp = Literal["+", "-", "*", "%"]
 AggregateName = Literal["count", "sum", "min", "max"]
 
 RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
@@ -102,7 +102,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``+ - *`` on integers; BIGINT as soon as one side is."""
+    """``+ - * %`` on integers; BIGINT as soon as one side is."""
 
     op: ArithmeticOp
     left: Expr
@@ -298,6 +298,8 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
         case Negate(operand, type_):
             a = evaluate(operand, rows, group)
             return None if a is None else fit(-_int(a), type_)
+        case Arithmetic("%", left, right):
+            return _remainder(left, evaluate(right, rows, group), rows, group)
         case Arithmetic(op, left, right, type_):
             x, y = evaluate(left, rows, group), evaluate(right, rows, group)
             if x is None or y is None:
@@ -323,6 +325,22 @@ def kleene_or(a: Value, b: Value) -> bool | None:
 def _int(value: Value) -> int:
     assert isinstance(value, int), "the SQL reader lets only integers into arithmetic"
     return value
+
+
+def _remainder(
+    left: Expr, by: Value, rows: Sequence[Row], group: Sequence[Sequence[Row]]
+) -> int | None:
+    """The remainder, with the sign of what is divided; where there is nothing to divide by, that is not computed."""
+    divided = None if by is None else evaluate(left, rows, group)
+    if by is None or divided is None:
+        return None
+    m, n = _int(divided), _int(by)
+    if n == 0:
+        raise EvaluationError(
+            "SparkArithmeticException", f"{m} % 0 has no value", "REMAINDER_BY_ZERO"
+        )
+    left_over = abs(m) % abs(n)
+    return left_over if m > 0 else -left_over
 
 
 def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:

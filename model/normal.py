@@ -173,7 +173,7 @@ def _value(expr: ex.Expr) -> ex.Expr:
             if isinstance(a, ex.Const) and isinstance(b, ex.Const):
                 return ex.Const(ex.evaluate(ex.Arithmetic(op, a, b, type_), ()), type_)
             if (
-                op != "-"
+                op in ("+", "*")
                 and (isinstance(a, ex.Const) or str(a) > str(b))
                 and not isinstance(b, ex.Const)
             ):

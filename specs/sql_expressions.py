@@ -47,7 +47,12 @@ COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-ARITHMETIC: Mapping[type[exp.Expr], ex.ArithmeticOp] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+ARITHMETIC: Mapping[type[exp.Expr], ex.ArithmeticOp] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Mod: "%",
+}
 AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
     exp.Count: "count",
     exp.Sum: "sum",

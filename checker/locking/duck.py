@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from isolitmus.checker.running.duck_sql import duck_text
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
+from isolitmus.specs.sql_parse import Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,11 @@ class DuckTexts:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
+        self._texts = {
+            statement: duck_text(Syntax(statement.sql).tree())
+            for transaction in litmus.transactions.values()
+            for statement in (*litmus.init, *statements_of(transaction))
+        }
         self._known: dict[tuple[str, ...], tuple[Mapping[str, Rows], Results] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
@@ -58,14 +65,14 @@ class DuckTexts:
                             f'CREATE UNIQUE INDEX "{schema.name}.{index.name}" ON "{schema.name}" ({names})'
                         )
             for statement in self._litmus.init:
-                connection.execute(statement.sql)
+                connection.execute(self._texts[statement])
             results = []
             try:
                 for name in order:
                     rows: list[Row] | None = None
                     changed = 0
                     for statement in statements_of(self._litmus.transactions[name]):
-                        given = connection.execute(statement.sql).fetchall()
+                        given = connection.execute(self._texts[statement]).fetchall()
                         if isinstance(statement, Read):
                             rows = [*(rows or []), *given]
                         else:
@@ -75,6 +82,7 @@ class DuckTexts:
                 duckdb.ConstraintException,
                 duckdb.OutOfRangeException,
                 duckdb.ConversionException,
+                duckdb.InvalidInputException,
             ):
                 return None
             left = {

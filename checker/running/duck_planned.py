@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPUTED", "conjunct_trees", "planned", "staged"]
 
-COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
+COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg)
 ROWS = (exp.Column, exp.Star, exp.AggFunc, exp.Query)
 """What is no constant."""
 

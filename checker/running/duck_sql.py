@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.running.duck_planned import conjunct_trees, planned, staged
+from isolitmus.checker.running.duck_planned import COMPUTED, conjunct_trees, planned, staged
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.expression import RANGES
@@ -31,6 +31,7 @@ __all__ = [
     "after_init",
     "constraint_condition",
     "create_table",
+    "duck_text",
     "filled",
     "resumed",
     "sequences",
@@ -115,6 +116,11 @@ def _target(
 def translated(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
     """A query."""
     return _sql(_tree(tree, schemas))
+
+
+def duck_text(tree: exp.Expr) -> str:
+    """A statement that DuckDB understands as it is, with arithmetic as Spark computes it."""
+    return _sql(tree)
 
 
 def constraint_condition(definition: df.Definition) -> str:
@@ -422,6 +428,8 @@ def _computed(node: exp.Expr) -> exp.Expr:
     """Arithmetic as functions."""
     if type(node) in FUNCTIONS:
         return exp.Anonymous(this=FUNCTIONS[type(node)], expressions=[node.this, node.expression])
+    if isinstance(node, exp.Mod):
+        return _remainder(node.this, node.expression)
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
         value = -int(node.this.this)
         narrow = next(name for name, (low, _) in RANGES.items() if low <= value)
@@ -431,6 +439,22 @@ def _computed(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Neg):
         return exp.Anonymous(this="subtract", expressions=[exp.Literal.number(0), node.this])
     return node
+
+
+def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """What is left where there is something to divide by; DuckDB computes both sides first, and fails by -1 where
+    the quotient would be too large.
+    """
+
+    def by(number: int) -> exp.Expr:
+        return exp.EQ(this=exp.paren(right.copy()), expression=exp.Literal.number(number))
+
+    fails = exp.Anonymous(this="error", expressions=[exp.Literal.string("a remainder by zero")])
+    known = exp.Is(this=exp.paren(left.copy()), expression=exp.null()).not_()
+    found = exp.Case(default=exp.Mod(this=left.copy(), expression=right.copy()))
+    found = found.when(exp.Is(this=exp.paren(right.copy()), expression=exp.null()), exp.null())
+    found = found.when(by(0), exp.Case().when(known, fails))
+    return exp.paren(found.when(by(-1), exp.Sub(this=left.copy(), expression=left.copy())))
 
 
 def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
@@ -443,7 +467,7 @@ def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
         parts = {
             p.lower() for n, s in schemas.items() if n.lower() == name for p in s.partitioned_by
         }
-        if not where.this.find(*FUNCTIONS, exp.Neg):
+        if not where.this.find(*COMPUTED):
             continue
         early: list[exp.Expr] = []
         late: list[exp.Expr] = []

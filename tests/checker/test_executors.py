@@ -1,5 +1,7 @@
 """The model's executor and DuckDB do the same, where DuckDB alone would not do what Spark does."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,14 @@ def after(sql, tables=T, init=TWO):
         ("INSERT INTO t SELECT * FROM t WHERE part = 9 AND x > (SELECT max(id + 2147483647) FROM t)", None),
         ("UPDATE t SET x = 0 WHERE (id + 2147483646) + x < 5", None),
         ("UPDATE t SET x = - -2147483648 WHERE id = 9", None),
+        ("UPDATE t SET x = (id - 4) % part WHERE part = 1", 2),
+        ("UPDATE t SET x = 7 % part", None),
+        ("UPDATE t SET x = 7 % (2 - 2) WHERE id = 9", None),
+        ("INSERT INTO t SELECT (0 - 2147483647 - 1) % (part - 1), 5, -x % 2 FROM t WHERE part = 0", 3),
+        ("INSERT INTO t SELECT (id + 2147483647) % NULL, 5, NULL % part FROM t", 4),
+        ("DELETE FROM t WHERE x % 2 = 0 AND part = 0", 1),
+        ("DELETE FROM t WHERE x % part = 0 AND part = 1", 1),
+        ("DELETE FROM t WHERE x % part = 0", None),
     ],
 )  # fmt: skip
 def test_both_executors_do_the_same(sql, rows):
@@ -102,6 +112,19 @@ def test_constants_are_computed_whatever_rows_there_are(sql, exception):
     error = effect(read_statement(sql, T), before, "a", T).error
     assert (error and error.exception) == exception
     assert (after(sql) is None) == (exception is not None)
+
+
+@given(*[st.sampled_from([None, 0, 1, -1, 3, -4, 2**31 - 1, -(2**31)])] * 2)
+def test_a_remainder_has_the_sign_of_what_is_divided(m, n):
+    """Java's, which Spark has: NULL where one side is, an error by zero, no overflow by -1."""
+    values = ", ".join("NULL" if v is None else str(v) for v in (m, n))
+    found = after("UPDATE t SET x = id % part", init=f"INSERT INTO t VALUES ({values}, 0)")
+    if m is None or n is None:
+        assert found == ((m, n, None),)
+    elif n == 0:
+        assert found is None
+    else:
+        assert found == ((m, n, int(math.fmod(m, n))),)
 
 
 @pytest.mark.parametrize(

@@ -143,21 +143,24 @@ def test_optimize_beside_insert(session, make):
 
 def test_failures_that_are_no_conflicts(session, make, capfd):
     litmus = make(
-        "overflow.start typo ambiguous overflow.commit",
+        "overflow.start typo ambiguous remainder overflow.commit",
         TWO_PARTITIONS,
         overflow="UPDATE t SET id = id + 2147483647",
         typo="DELETE FROM t WHERE nope = 1",
         ambiguous="MERGE INTO t USING (SELECT 1 AS id UNION ALL SELECT 1) s ON t.id = s.id"
         " WHEN MATCHED THEN UPDATE SET t.part = 1",
+        remainder="DELETE FROM t WHERE id % part = 0",
     )
     run = replay(litmus, SERIALIZABLE, session)
     assert outcomes(run) == {
         "overflow": "error:SparkArithmeticException",
+        "remainder": "error:SparkArithmeticException",
         "typo": "error:ExtendedAnalysisException",
         "ambiguous": "error:DeltaUnsupportedOperationException",
     }
     assert run.transactions["overflow"].error_class == "ARITHMETIC_OVERFLOW"
     assert run.transactions["overflow"].exception == "SparkArithmeticException"
+    assert run.transactions["remainder"].error_class == "REMAINDER_BY_ZERO"
     assert run.transactions["ambiguous"].error_class == (
         "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
     )

@@ -11,6 +11,7 @@ from isolitmus.checker.runs import run
 from isolitmus.model import expression as ex
 from isolitmus.model.condition import fallible, holds, may_hold
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.normal import columns
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
 
@@ -20,9 +21,11 @@ numbers = st.sampled_from([None, 0, 1, 5, LARGEST - 1, LARGEST])
 operands = st.one_of(
     st.sampled_from([X, Y]),
     st.builds(ex.Const, numbers, st.just("INT")),
-    st.builds(ex.Arithmetic, st.sampled_from("+-*"), st.sampled_from([X, Y]), st.sampled_from([X, Y]), st.just("INT")),
+    st.builds(ex.Arithmetic, st.sampled_from("+-*%"), st.sampled_from([X, Y]), st.sampled_from([X, Y]), st.just("INT")),
 )  # fmt: skip
-comparisons = st.builds(ex.Compare, st.sampled_from(["=", "<>", "<", ">="]), operands, operands)
+comparisons = st.builds(
+    ex.Compare, st.sampled_from(["=", "<>", "<", ">="]), operands, operands
+).filter(columns)  # the reader refuses a part of a condition that names no column
 parts = st.one_of(
     comparisons, st.builds(ex.Or, comparisons, comparisons), st.builds(ex.Not, comparisons)
 )
@@ -100,6 +103,8 @@ b = "INSERT INTO t VALUES (2147483647, 2)"
         ("DELETE FROM t WHERE id + 1 > 5", "error:SparkArithmeticException"),
         ("DELETE FROM t WHERE id + 1 < 5", "error:SparkArithmeticException"),
         ("DELETE FROM t WHERE part + 2147483647 > 5", "error:SparkArithmeticException"),
+        ("DELETE FROM t WHERE id % part = 0 AND part = 1", "committed"),
+        ("DELETE FROM t WHERE id % part = 0", "error:SparkArithmeticException"),
     ],
 )
 def test_both_executors_agree_on_what_fails(sql, outcome):

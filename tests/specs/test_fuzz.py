@@ -76,7 +76,7 @@ def mutants(draw, texts, tokens):
 
 WORD = re.compile(r"\w+|\s+|[^\w\s]")
 NUMBERS = ["0", "1", "2", "100", "2147483647", "2147483648", "9223372036854775807"]
-SIGNS = ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", ",", "(", ")", "."]
+SIGNS = ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "%", ",", "(", ")", "."]
 WORDS = [
     "t", "u", "id", "part", "x", "a", "b", "delete", "insert", "NULL", "TRUE", "AND", "OR", "NOT", "IN",
     "IS", "SELECT", "FROM", "WHERE", "VALUES", "count", "sum", "min", "start", "commit", "INT", "STRING",

@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.locking.interleavings import Search, interleavings
+from isolitmus.checker.locking.ends import Ends
+from isolitmus.checker.locking.interleavings import interleavings
+from isolitmus.checker.locking.walks import walks
 from isolitmus.checker.runs import run
+from isolitmus.checker.searching.orders import Orders
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
@@ -18,13 +21,13 @@ ROWWISE, RR = "locking-latest-committed", "locking-repeatable-read"
 SERIALIZABLE, SNAPSHOT = "locking-serializable", "locking-snapshot"
 
 
-def one_by_one(search, path=()):
+def one_by_one(orders, path=()):
     """The same by going every way from the start, with nothing remembered."""
-    walk = search.walk(path)
+    walk = orders.walk(path)
     able = walk.able()
     if not able:
-        return Counter({search.end(walk): 1})
-    return sum((one_by_one(search, (*path, name)) for name in able), Counter())
+        return Counter({orders.end(walk): 1})
+    return sum((one_by_one(orders, (*path, name)) for name in able), Counter())
 
 
 @pytest.mark.parametrize(
@@ -41,8 +44,9 @@ def one_by_one(search, path=()):
     ],
 )
 def test_states_are_remembered_and_nothing_is_lost(name, under):
-    search = Search(litmus(name), protocol(under))
-    assert {end: paths.number for end, paths in search.ends().items()} == one_by_one(search)
+    ends = Ends(litmus(name))
+    orders = Orders(walks(ends.litmus, protocol(under), ends), ends.of)
+    assert {end: ways.number for end, ways in orders.ends().items()} == one_by_one(orders)
 
 
 def broken(name, under):

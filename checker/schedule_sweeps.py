@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.tally import Tallies
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.serial import ModelExecutor, gives, unexplained
+from isolitmus.checker.searching.cast_orders import judged_orders
 from isolitmus.checker.searching.recheck import recheck_candidate
-from isolitmus.checker.searching.schedule_search import carried_out_under
-from isolitmus.checker.searching.schedules import Scheduled, casts, schedules_of
+from isolitmus.checker.searching.schedules import Scheduled, casts
 from isolitmus.model.errors import Ended
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from isolitmus.checker.counting.tally import Tally
     from isolitmus.checker.counting.work import Work
+    from isolitmus.checker.searching.schedules import Cast
     from isolitmus.model.budget import Budget
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import Litmus
@@ -38,15 +38,23 @@ def sweep_schedules(
     ended = None
     try:
         for cast in casts(work.scope, work.n):
-            executor = ModelExecutor(Scheduled(cast, next(schedules_of(cast.stops))).litmus())
-            for order in schedules_of(cast.stops):
-                budget.check()
-                count.one(Scheduled(cast, order), executor)
+            count.all_of(cast, budget.check)
             if progress is not None:
                 progress(count.tallies.candidates)
     except (Ended, MemoryError) as end:
         ended = str(end) or "memory was used up"
     return count.tallies, count.files(), count.beyond, ended
+
+
+class _JudgedRun(NamedTuple):
+    """What a schedule comes to under a protocol that admits it."""
+
+    unexplained: bool
+    """Whether no serial order of the writers gives some version."""
+    not_log_order: bool
+    """Whether that of their commits does not give the last."""
+    forbidden: frozenset[str]
+    """The levels that forbid it."""
 
 
 class _ScheduleCount:
@@ -60,28 +68,49 @@ class _ScheduleCount:
         self.beyond = 0
         self.first: dict[tuple[str, str], tuple[Scheduled, Spec, Spec]] = {}
 
-    def one(self, candidate: Scheduled, executor: ModelExecutor) -> None:
-        """Count one."""
-        litmus = candidate.litmus()
-        executions = [carried_out_under(litmus, protocol) for protocol in self.protocols]
-        if None in executions:
-            self.beyond += 1
-            return
-        self.tallies.candidates += 1
-        for protocol, execution in zip(self.protocols, executions, strict=True):
-            assert execution is not None
-            if any(event.aborted for event in execution.events):
-                continue
-            seen = format_named(litmus.format).frame(execution.events, reasons=False)
-            if not self.admits[protocol.name](seen):
-                continue
-            tally = self.tallies.of[protocol.name]
-            tally.admitted += 1
-            _explain(execution, executor, tally)
-            for level in self.levels:
-                if not self.permits[level.name](seen):
-                    tally.forbidden[level.name] += 1
-                    self.first.setdefault((protocol.name, level.name), (candidate, protocol, level))
+    def all_of(self, cast: Cast, check: Callable[[], None]) -> None:
+        """Count all schedules of some transactions."""
+        executors: dict[tuple[str, ...], ModelExecutor] = {}
+
+        def judge(litmus: Litmus, executions: Sequence[Execution]) -> tuple[_JudgedRun | None, ...]:
+            executor = executors.setdefault(cast.names, ModelExecutor(litmus))
+            return tuple(
+                self.judged(protocol, execution, executor)
+                for protocol, execution in zip(self.protocols, executions, strict=True)
+            )
+
+        orders = judged_orders(cast, self.protocols, judge, check)
+        if (none := orders.pop(None, None)) is not None:
+            self.beyond += none.number
+        for runs, ways in sorted(orders.items(), key=lambda one: one[1].path):
+            assert runs is not None
+            self.tallies.candidates += ways.number
+            for protocol, run in zip(self.protocols, runs, strict=True):
+                if run is not None:
+                    self.admitted(protocol, run, ways.number, Scheduled(cast, ways.path))
+
+    def judged(
+        self, protocol: Spec, execution: Execution, executor: ModelExecutor
+    ) -> _JudgedRun | None:
+        """What comes out under a protocol; None if that does not admit it."""
+        if any(event.aborted for event in execution.events):
+            return None
+        seen = format_named(execution.format).frame(execution.events, reasons=False)
+        if not self.admits[protocol.name](seen):
+            return None
+        forbidden = {name for name, permits in self.permits.items() if not permits(seen)}
+        return _JudgedRun(*_unlike(execution, executor), frozenset(forbidden))
+
+    def admitted(self, protocol: Spec, run: _JudgedRun, number: int, first: Scheduled) -> None:
+        """Count so many schedules that a protocol admits, the first of which is one."""
+        tally = self.tallies.of[protocol.name]
+        tally.admitted += number
+        tally.unexplained += number * run.unexplained
+        tally.not_log_order += number * run.not_log_order
+        for level in self.levels:
+            if level.name in run.forbidden:
+                tally.forbidden[level.name] += number
+                self.first.setdefault((protocol.name, level.name), (first, protocol, level))
 
     def files(self) -> dict[tuple[str, str], Litmus]:
         """The first of each as a litmus test, judged anew."""
@@ -91,13 +120,15 @@ class _ScheduleCount:
         }
 
 
-def _explain(execution: Execution, executor: ModelExecutor, tally: Tally) -> None:
-    """Count it if no serial order of the writers gives some version, and if that of their commits does not give the last."""
+def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
+    """Whether no serial order of the writers gives some version, and whether that of their commits does not give the last."""
     writers = sorted(
         (e for e in execution.events if e.version is not None), key=lambda e: e.commits
     )
     names = tuple(event.name for event in writers)
     versions = [{n: t.rows() for n, t in state.items()} for state in execution.states]
     so_far = [names[:k] for k in range(len(versions))]
-    tally.unexplained += bool(unexplained(executor, so_far, versions))
-    tally.not_log_order += not gives(executor, names, versions[-1])
+    return (
+        bool(unexplained(executor, so_far, versions)),
+        not gives(executor, names, versions[-1]),
+    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
@@ -41,6 +41,7 @@ __all__ = [
     "RandomTests",
     "Scans",
     "ScopeSolver",
+    "Stepwise",
 ]
 
 
@@ -103,6 +104,22 @@ class ScopeSolver(Protocol):
         self, a: Spec, b: Spec, scope: Scope, n: int, accept: Callable[..., bool], *, budget: Budget
     ) -> tuple[Any | None, int]:
         """The first candidate with n transactions that is accepted, or None; and how many were proposed."""
+
+
+class Stepwise(Protocol):
+    """A litmus test under way, whose next step is chosen when those before are done."""
+
+    beyond: str
+    """What is wrong with a step to where scans do not come; empty: nothing."""
+
+    def take(self, step: Step, /) -> None:
+        """Do it, as far as nobody has to be waited for."""
+
+    def state(self, *, judged: bool) -> Hashable:
+        """All that what comes next depends on; ``judged``: and all that frames and serial orders depend on."""
+
+    def done(self) -> Execution:
+        """What has happened, when all is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +217,9 @@ class Format:
     carry_out: Callable[[Litmus, Spec | None], Execution] | None = None
     """How a litmus test is carried out, where that is not a snapshot, statements on it, and a check at the
     commit; None: so."""
+    stepwise: Callable[[Litmus, Spec | None], Callable[[], Stepwise]] | None = None
+    """What begins a litmus test under a protocol whose steps are chosen one by one, as often as it is called; None:
+    nothing waits, so that there is nothing to choose."""
     interleave: Callable[[Litmus, Spec], Any] | None = None
     """What comes out of all interleavings of a litmus test's steps under a protocol, as a result that prints; None: it
     has no such steps."""

@@ -136,13 +136,20 @@ class LitmusUnderWay:
     def execution(self) -> Execution:
         """All of it."""
         for step in self.litmus.schedule.steps:
-            session = self.sessions[step.transaction]
-            if session.ended:
-                continue
+            self.take(step)
+        return self.done()
+
+    def take(self, step: Step) -> None:
+        """A step of the schedule."""
+        session = self.sessions[step.transaction]
+        if not session.ended:
             session.steps.append(step)
             if session.wants is None:
                 self.advance(session)
             self.wake()
+
+    def done(self) -> Execution:
+        """What has happened, when all is over."""
         assert all(session.ended for session in self.sessions.values()), (
             "who waits is behind one who ends"
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.locking.carrying import by_itself, effect_of, stepwise
 from isolitmus.checker.locking.events import told
 from isolitmus.checker.locking.frames import RELATIONS, SETS, scan_frame
+from isolitmus.checker.locking.judged import judged_walks
 from isolitmus.checker.locking.plans import statement
 from isolitmus.checker.locking.rules import rules
 from isolitmus.checker.locking.terms import OWN
@@ -86,6 +87,7 @@ LOCKING = Format(
     independent=_duck,
     steps=True,
     carry_out=stepwise,
+    stepwise=judged_walks,
     interleave=_interleaved,
     clauses=rules,
     told=told,

@@ -7,20 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.running.execute import execute, observed_run
+from isolitmus.checker.running.execute import observed_run
 from isolitmus.checker.running.serial import explain_serially
+from isolitmus.checker.searching.cast_orders import judged_orders
 from isolitmus.checker.searching.recheck import recheck_candidate
-from isolitmus.checker.searching.schedules import scheduled
+from isolitmus.checker.searching.schedules import Scheduled, casts
 from isolitmus.checker.searching.shipped import shipped_run
 from isolitmus.checker.searching.universe import of_format
-from isolitmus.model.errors import IsolitmusError, Limit, StepBeyond
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Literal
 
-    from isolitmus.checker.searching.schedules import Scheduled
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.model.budget import Budget
     from isolitmus.model.execution import Execution
@@ -94,24 +94,24 @@ class ScheduleSearch:
     def find(self, n: int) -> tuple[Callable[[Any], Any] | None, int]:
         """The first with so many transactions, as what completes an answer; and how many were looked at."""
         examined = 0
+        under = self.a if self.a.clauses else None
         try:
-            for candidate in scheduled(self.scope, n):
-                self.budget.check()
-                examined += 1
-                if self.tell is not None and examined % 200 == 0:
+            for cast in casts(self.scope, n):
+                found = judged_orders(cast, [under], self.accepts, self.budget.check)
+                examined += cast.size
+                if self.tell is not None:
                     self.tell(examined)
-                if self.accepts(candidate):
-                    return partial(self.confirm, candidate), examined
+                if True in found:
+                    return partial(self.confirm, Scheduled(cast, found[True].path)), examined
         except Limit as limit:
             limit.examined = examined
             raise
         return None, examined
 
-    def accepts(self, candidate: Scheduled) -> bool:
-        """Whether a candidate is one."""
-        litmus = candidate.litmus()
-        execution = carried_out_under(litmus, self.a)
-        if execution is None or any(event.aborted for event in execution.events):
+    def accepts(self, litmus: Litmus, executions: Sequence[Execution]) -> bool:
+        """Whether ``a`` admits what ``b`` forbids."""
+        (execution,) = executions
+        if any(event.aborted for event in execution.events):
             return False
         seen = self.form.frame(execution.events, reasons=False)
         if not self.admits(seen) or self.permits(seen):
@@ -130,13 +130,3 @@ class ScheduleSearch:
         return replace(
             answer, litmus=litmus, forbidden=forbidden, execution=execution, serial=serial
         )
-
-
-def carried_out_under(litmus: Litmus, spec: Spec) -> Execution | None:
-    """A litmus test under a protocol; under a level nobody locks what is read. None where a reader would stop once
-    more after its end: without that stop it is another candidate.
-    """
-    try:
-        return execute(litmus, spec if spec.clauses else None)
-    except StepBeyond:
-        return None

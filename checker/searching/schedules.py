@@ -1,9 +1,9 @@
 """Where transactions wait for each other, what is searched is schedules: all of some transactions, step by step.
 
 A candidate is an initial table, writers, readers, and an order of their steps. A reader stops at each entry that its scans
-come to, and after the last commits; a writer stops after each statement, then commits. Each candidate is carried
-out; those in which somebody waits are steps of others at other moments, and are looked at as they come. Fewest
-transactions first, then the order of the scope; the same scope gives the same order.
+come to, and after the last commits; a writer stops after each statement, then commits. Those in which somebody waits
+are steps of others at other moments, and are looked at as they come. Fewest transactions first, then the order of the
+scope; the same scope gives the same order.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.statement import Block, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement
 
-__all__ = ["Cast", "Scheduled", "casts", "scheduled", "schedules_of"]
+__all__ = ["Cast", "Scheduled", "casts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,17 @@ class Cast:
         """How many schedules there are."""
         return factorial(sum(self.stops)) // prod(map(factorial, self.stops))
 
+    def steps(self, k: int, first: int, last: int) -> Iterator[Step]:
+        """The steps of one of them that come one after another, by number; of a reader only the last."""
+        name, ends = self.names[k], last == self.stops[k]
+        if k >= len(self.writers):
+            yield Step(name, "both") if ends else Step(name, "step", last)
+        elif ends and first == 1:
+            yield Step(name, "both")
+        else:
+            yield from (Step(name, "statement", n) for n in range(first, last + 1 - ends))
+            yield from (Step(name, "commit"),) * ends
+
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
@@ -81,20 +92,11 @@ class Scheduled:
         )  # fmt: skip
 
     def _steps(self) -> Iterator[Step]:
-        """The steps; of a reader only the last of those that come one after another."""
         taken = dict.fromkeys(self.order, 0)
         for k, group in groupby(self.order):
-            name, stops = self.cast.names[k], self.cast.stops[k]
             first = taken[k] + 1
             taken[k] += len(list(group))
-            ends = taken[k] == stops
-            if k >= len(self.cast.writers):
-                yield Step(name, "both") if ends else Step(name, "step", taken[k])
-            elif ends and first == 1:
-                yield Step(name, "both")
-            else:
-                yield from (Step(name, "statement", n) for n in range(first, taken[k] + 1 - ends))
-                yield from (Step(name, "commit"),) * ends
+            yield from self.cast.steps(k, first, taken[k])
 
 
 def casts(scope: Scope, transactions: int) -> Iterator[Cast]:
@@ -107,28 +109,6 @@ def casts(scope: Scope, transactions: int) -> Iterator[Cast]:
                 some = tuple(scope.statements[k][at] for at, k in enumerate(chosen))
                 for readers in combinations_with_replacement(scope.readers, transactions - writers):
                     yield Cast(scope, init, some, readers)
-
-
-def scheduled(scope: Scope, transactions: int) -> Iterator[Scheduled]:
-    """Every candidate with so many transactions."""
-    for cast in casts(scope, transactions):
-        for order in schedules_of(cast.stops):
-            yield Scheduled(cast, order)
-
-
-def schedules_of(stops: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All orders of so many steps of each.
-
-    >>> list(schedules_of((1, 2)))
-    [(0, 1, 1), (1, 0, 1), (1, 1, 0)]
-    """
-    if not any(stops):
-        yield ()
-        return
-    for k, left in enumerate(stops):
-        if left:
-            rest = [n - (i == k) for i, n in enumerate(stops)]
-            yield from ((k, *more) for more in schedules_of(rest))
 
 
 def _rows(statement: Statement) -> int:

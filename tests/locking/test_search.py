@@ -1,19 +1,22 @@
 """What the search finds by itself, what it does not find, and that a scan that is written once more gives the same."""
 
-from math import factorial
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.locking.induction import each_row_once
+from isolitmus.checker.running.execute import execute
 from isolitmus.checker.runs import run
-from isolitmus.checker.searching.schedules import schedules_of
+from isolitmus.checker.searching.cast_orders import judged_orders
+from isolitmus.checker.searching.schedules import Scheduled, casts
 from isolitmus.checker.separation import separate
 from isolitmus.checker.sweeps import candidates_in, sweep
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, StepBeyond
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol, scope
+from isolitmus.specs.formats import format_named
 from isolitmus.specs.litmus_file import read_litmus
 
 RC = "locking-read-committed"
@@ -96,13 +99,71 @@ def test_a_reader_that_is_over_is_stopped_no_more(tmp_path):
     assert separate(protocol(RC), level("row-at-most-twice"), scope(str(file))).litmus is None
 
 
-@pytest.mark.parametrize("stops", [(1, 1), (2, 3), (1, 2, 2)])
-def test_there_are_so_many_schedules(stops):
-    orders = list(schedules_of(stops))
-    size = factorial(sum(stops))
-    for stop in stops:
-        size //= factorial(stop)
-    assert len(orders) == len(set(orders)) == size
+def all_orders(stops):
+    """All orders of so many steps of each, one by one."""
+    if not any(stops):
+        yield ()
+    for k, left in enumerate(stops):
+        if left:
+            rest = [n - (i == k) for i, n in enumerate(stops)]
+            yield from ((k, *more) for more in all_orders(rest))
+
+
+def look(_litmus, executions):
+    """All that a spec can see of executions, and the tables after each commit."""
+    seen = []
+    for done in executions:
+        frame = format_named(done.format).frame(done.events, reasons=False)
+        tables = [sorted((n, t.rows()) for n, t in state.items()) for state in done.states]
+        ended = [(event.name, event.conflict) for event in done.events]
+        seen.append(repr((frame.nodes, frame.relations, frame.sets, tables, ended)))
+    return tuple(seen)
+
+
+def one_by_one(cast, protocols):
+    """The same by carrying every schedule out from its start."""
+    for order in all_orders(cast.stops):
+        litmus = Scheduled(cast, order).litmus()
+        try:
+            yield order, look(litmus, [execute(litmus, under) for under in protocols])
+        except StepBeyond:
+            yield order, None
+
+
+KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-read-committed-snapshot",
+         "locking-latest-committed", "locking-read-uncommitted", "locking-read-committed-table")  # fmt: skip
+
+
+@pytest.mark.parametrize("under", KINDS)
+@pytest.mark.parametrize(
+    ("universe", "transactions", "only"),
+    [
+        ("scans", 2, slice(None)),
+        ("fixed-keys", 2, slice(None)),
+        ("moving-keys", 2, slice(None)),
+        pytest.param("scans", 3, slice(9, None, 10), marks=pytest.mark.slow),
+        pytest.param("fixed-keys", 3, slice(7, None, 30), marks=pytest.mark.slow),
+    ],
+)
+def test_orders_that_lead_to_one_state_come_to_one_frame(universe, transactions, only, under):
+    """Followed once, they are as many, come to the same, and the first of each is the first."""
+    protocols = [None if under is None else protocol(under)]
+    for cast in list(casts(scope(universe), transactions))[only]:
+        every = list(one_by_one(cast, protocols))
+        merged = judged_orders(cast, protocols, look, lambda: None)
+        assert len(every) == cast.size
+        assert {end: ways.number for end, ways in merged.items()} == Counter(e for _, e in every)
+        first = {end: order for order, end in reversed(every)}
+        assert {end: ways.path for end, ways in merged.items()} == first
+
+
+@pytest.mark.slow
+def test_under_several_protocols_at_a_time_orders_come_to_the_same():
+    protocols = [protocol(name) for name in scope("scans").protocols]
+    for cast in list(casts(scope("scans"), 3))[3::25]:
+        merged = judged_orders(cast, protocols, look, lambda: None)
+        every = Counter(end for _, end in one_by_one(cast, protocols))
+        assert {end: ways.number for end, ways in merged.items()} == every
 
 
 def test_a_key_that_stays_is_emitted_once_whatever_happens():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.carrying import LitmusUnderWay
 from isolitmus.checker.locking.rules import rules_of
-from isolitmus.checker.locking.walks import shown
+from isolitmus.checker.locking.walks import shown_by
 from isolitmus.checker.running.execute import stages
 from isolitmus.specs.formats import format_named
 
@@ -88,7 +88,7 @@ def _session(session: SessionUnderWay, times: list[int]) -> Hashable:
     seen = tuple(_trace(trace, times) for trace in one.traces) if times else ()
     moments = tuple(bisect_left(times, moment) for moment in one.moments) if times else ()
     steps = tuple((step.action, step.number) for step in session.steps)
-    return session.ended, session.wants, steps, tuple(map(shown, session.came)), moments, seen
+    return session.ended, session.wants, steps, tuple(map(shown_by, session.came)), moments, seen
 
 
 def _trace(trace: Trace, times: list[int]) -> Hashable:

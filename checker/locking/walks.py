@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = ["FreeWalk", "shown", "switches", "walks"]
+__all__ = ["FreeWalk", "shown_by", "switches", "walks"]
 
 DATED = ("statement", "transaction")
 """What is seen as of a time."""
@@ -98,7 +98,7 @@ class FreeWalk(LitmusUnderWay):
                 session.wants,
                 session.versions if versions else None,
                 tuple(map(rank.get, session.transaction.moments)),
-                tuple(map(shown, session.came)),
+                tuple(map(shown_by, session.came)),
             )
             for name, session in self.sessions.items()
         )
@@ -123,7 +123,7 @@ def _through(session: SessionUnderWay) -> bool:
     return over and not session.ended and session.wants is None and not session.steps
 
 
-def shown(step: object) -> object:
+def shown_by(step: object) -> object:
     """What a step has shown its transaction."""
     if isinstance(step, Hit):
         return step.row.id, next(k for k, v in enumerate(step.row.versions) if v is step.version)

@@ -98,11 +98,13 @@ class ScheduleSearch:
         try:
             for cast in casts(self.scope, n):
                 found = judged_orders(cast, [under], self.accepts, self.budget.check)
+                if True in found:
+                    first = found[True].path
+                    examined += cast.place(first)
+                    return partial(self.confirm, Scheduled(cast, first)), examined
                 examined += cast.size
                 if self.tell is not None:
                     self.tell(examined)
-                if True in found:
-                    return partial(self.confirm, Scheduled(cast, found[True].path)), examined
         except Limit as limit:
             limit.examined = examined
             raise

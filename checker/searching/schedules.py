@@ -58,7 +58,17 @@ class Cast:
     @property
     def size(self) -> int:
         """How many schedules there are."""
-        return factorial(sum(self.stops)) // prod(map(factorial, self.stops))
+        return _orders(self.stops)
+
+    def place(self, order: Sequence[int]) -> int:
+        """Which of them one is, from 1: those in which an earlier transaction goes first come first."""
+        place, left = 1, list(self.stops)
+        for k in order:
+            for other in range(k):
+                if left[other]:
+                    place += _orders([n - (i == other) for i, n in enumerate(left)])
+            left[k] -= 1
+        return place
 
     def steps(self, k: int, first: int, last: int) -> Iterator[Step]:
         """The steps of one of them that come one after another, by number; of a reader only the last."""
@@ -109,6 +119,11 @@ def casts(scope: Scope, transactions: int) -> Iterator[Cast]:
                 some = tuple(scope.statements[k][at] for at, k in enumerate(chosen))
                 for readers in combinations_with_replacement(scope.readers, transactions - writers):
                     yield Cast(scope, init, some, readers)
+
+
+def _orders(stops: Sequence[int]) -> int:
+    """How many orders there are of so many steps of each."""
+    return factorial(sum(stops)) // prod(map(factorial, stops))
 
 
 def _rows(statement: Statement) -> int:

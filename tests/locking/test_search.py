@@ -139,7 +139,7 @@ KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-r
     ("universe", "transactions", "only"),
     [
         ("scans", 2, slice(None)),
-        ("fixed-keys", 2, slice(None)),
+        pytest.param("fixed-keys", 2, slice(None), marks=pytest.mark.slow),
         ("moving-keys", 2, slice(None)),
         pytest.param("scans", 3, slice(9, None, 10), marks=pytest.mark.slow),
         pytest.param("fixed-keys", 3, slice(7, None, 30), marks=pytest.mark.slow),
@@ -155,6 +155,7 @@ def test_orders_that_lead_to_one_state_come_to_one_frame(universe, transactions,
         assert {end: ways.number for end, ways in merged.items()} == Counter(e for _, e in every)
         first = {end: order for order, end in reversed(every)}
         assert {end: ways.path for end, ways in merged.items()} == first
+        assert [cast.place(order) for order, _ in every] == list(range(1, cast.size + 1))
 
 
 @pytest.mark.slow

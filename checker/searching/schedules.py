@@ -19,7 +19,7 @@ from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.statement import Block, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement

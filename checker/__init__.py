@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from isolitmus.checker.separation import separate
     from isolitmus.checker.sweeps import sweep
     from isolitmus.checker.telling.graphs import graph
-    from isolitmus.checker.telling.words import explain
+    from isolitmus.checker.telling.words import verdict_words
 
-__all__ = ["audit", "check", "explain", "graph", "run", "separate", "sweep"]
+__all__ = ["audit", "check", "graph", "run", "separate", "sweep", "verdict_words"]
 
 __getattr__ = lazily(
     __name__,
     {
         "audit": "auditing.audit",
         "check": "checks",
-        "explain": "telling.words",
         "graph": "telling.graphs",
         "run": "runs",
         "separate": "separation",
         "sweep": "sweeps",
+        "verdict_words": "telling.words",
     },
 )

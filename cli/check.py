@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.checks import check as judge
-from isolitmus.checker.telling.words import explain
+from isolitmus.checker.telling.words import verdict_words
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import say
@@ -75,7 +75,7 @@ def check(
             say(f"{checked.name}: {counted}")
             for asked in specs:
                 verdict, beside = checked.levels[asked.name], checked.explained.get(asked.name)
-                for line in explain(verdict, asked, beside):
+                for line in verdict_words(verdict, asked, beside):
                     say(f"  {line}")
             if checked.assumptions:
                 say(

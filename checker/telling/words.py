@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "because",
-    "explain",
     "given",
     "in_a_view",
     "other_ways",
     "refusal_words",
     "serial_words",
+    "verdict_words",
 ]
 
 
@@ -92,7 +92,7 @@ def refusal_words(violation: Violation) -> list[str]:
     ]
 
 
-def explain(verdict: Verdict, spec: Spec, explained: Explanation | None = None) -> list[str]:
+def verdict_words(verdict: Verdict, spec: Spec, explained: Explanation | None = None) -> list[str]:
     """What a spec says, and why, in lines for a person; ``explained`` is what a serial order explains of
     what it forbids.
     """

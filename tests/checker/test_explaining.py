@@ -14,7 +14,7 @@ from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMe
 from isolitmus.checker.runs import run
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.checker.telling.words import explain, in_a_view
+from isolitmus.checker.telling.words import in_a_view, verdict_words
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule, Step
@@ -45,7 +45,7 @@ def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
         one = checked.explained["write-serializable"]
         orders = run(test, DELTA).serial
         assert bool(one.orders) == bool(orders.orders)
-        line = explain(checked.levels["write-serializable"], LEVELS[2], one)[-1]
+        line = verdict_words(checked.levels["write-serializable"], LEVELS[2], one)[-1]
         assert line == in_a_view(one)
         if not orders.unexplained:
             told += 1

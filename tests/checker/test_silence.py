@@ -14,7 +14,7 @@ from isolitmus.checker.runs import run
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.checker.separation import separate_unbounded
 from isolitmus.checker.telling.sweep_words import sweep_lines
-from isolitmus.checker.telling.words import explain, refusal_words
+from isolitmus.checker.telling.words import refusal_words, verdict_words
 from isolitmus.model.history import History
 from isolitmus.model.matrix import Place
 from isolitmus.specs import level, litmus, protocol, scope
@@ -86,7 +86,7 @@ def test_a_verdict_may_be_silent():
     assert str(verdict) == "silent"
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(verdict)
-    lines = explain(verdict, QUIET)
+    lines = verdict_words(verdict, QUIET)
     assert lines[0] == "Quiet is silent on it (adds):"
     assert lines[-1] == "  so it is neither allowed nor forbidden"
 

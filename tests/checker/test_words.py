@@ -9,7 +9,7 @@ from isolitmus.checker.checks import check
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import run
-from isolitmus.checker.telling.words import because, explain, refusal_words, serial_words
+from isolitmus.checker.telling.words import because, refusal_words, serial_words, verdict_words
 from isolitmus.model.frame import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
@@ -40,7 +40,7 @@ def words_of(test):
     yield ""
     told, beside = verdicts(test)
     for name, verdict in told.items():
-        yield from explain(verdict, level(name), beside.get(name))
+        yield from verdict_words(verdict, level(name), beside.get(name))
     for spec, judged, refused in runs(test):
         yield ""
         yield spec.title
@@ -137,6 +137,6 @@ def test_the_sets_of_an_empty_axiom_are_said():
 
 
 def test_what_is_unknown_says_why():
-    assert explain(Unknown("time was up"), level("serializable")) == [
+    assert verdict_words(Unknown("time was up"), level("serializable")) == [
         "Serializable: unknown, because time was up."
     ]

@@ -8,7 +8,7 @@ import pytest
 import isolitmus.specs
 from isolitmus.checker.checks import check
 from isolitmus.checker.runs import run
-from isolitmus.checker.telling.words import explain
+from isolitmus.checker.telling.words import verdict_words
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.cat import read
@@ -80,7 +80,7 @@ def test_which_protocols_admit_what(name, asked, admits):
 def test_check_says_why(name, asked, words):
     spec = level(asked)
     verdict = check(litmus(name), [spec]).levels[asked]
-    assert words in "\n".join(explain(verdict, spec))
+    assert words in "\n".join(verdict_words(verdict, spec))
 
 
 def test_levels_of_scans_are_asked_of_scans_only():

@@ -18,7 +18,7 @@ from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.runs import Judged, run
 from isolitmus.checker.strategies import transactions
-from isolitmus.checker.telling.words import explain, serial_words
+from isolitmus.checker.telling.words import serial_words, verdict_words
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.frame import Frame
 from isolitmus.model.history import History
@@ -139,7 +139,7 @@ def read_spec(text):
         assert all(map(str, (*spec.clauses, *spec.axioms)))
         some = Relation.of(3, [(0, 1), (1, 2), (2, 0)])
         frame = Frame(("a", "b", "c"), dict.fromkeys(RELATIONS, some), dict.fromkeys(SETS, 0b011))
-        assert explain(judge(frame, spec), spec)
+        assert verdict_words(judge(frame, spec), spec)
 
 
 @given(
@@ -319,7 +319,7 @@ def look_at(judged: Judged):
     assert serial_words(judged.serial.orders, judged.serial.unexplained)
     assert judged.to_json()
     for name, verdict in judged.levels.items():
-        assert explain(verdict, level(name))
+        assert verdict_words(verdict, level(name))
 
 
 @given(st.one_of(changed(LITMUS), mutants(LITMUS, TOML_TOKENS)))
@@ -350,7 +350,7 @@ def judge_history(history):
     assert History.from_table(history.to_table()) == history
     for name in levels():
         verdict = check_history(history, level(name), limit=200)
-        assert explain(verdict, level(name))
+        assert verdict_words(verdict, level(name))
 
 
 HISTORIES = [

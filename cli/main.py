@@ -24,7 +24,7 @@ __all__ = ["VERBS", "app", "main"]
 
 VERBS = {
     "demo": "Find the delete/insert reorder and the hole of WriteSerializable, and replay both on Delta.",
-    "show": "What is in the catalogue: levels, protocols, litmus tests, scopes, matrices, engines.",
+    "show": "What is in the catalogue: levels, protocols, litmus tests, scopes, matrices, engines, exceptions.",
     "separate": "The smallest history that A admits and B forbids.",
     "sweep": "Count every candidate of a scope: what each protocol admits, and what levels say of that.",
     "run": "Carry litmus tests out, and compare with what they expect and with the model.",
@@ -32,6 +32,7 @@ VERBS = {
     "explore": "Random litmus tests on real Delta, compared with the model; the smallest that differs.",
     "claims": "What the documents say of isolation, and what runs say of that.",
     "matrix": "Which statements conflict, by who wins, layout and protocol.",
+    "explain": "Why Delta refused a commit: by the text of the exception, and by the table's log.",
     "check": "Judge histories: those of a litmus test's schedule, abstract ones, or a Delta table's log.",
     "audit": "What the logs of Delta tables show: reorders, bridges, claims that cannot be true.",
 }

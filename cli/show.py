@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.auditing.diagnosis import carry_out_example, general_lines
 from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.finds import distinct, of_portrait
 from isolitmus.checker.portrait import portray
@@ -23,6 +24,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs import catalogue
 from isolitmus.specs.engines import engine_named, engines
+from isolitmus.specs.exceptions_file import exception_of, exception_table
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.shelf import shipped
 
@@ -167,6 +169,8 @@ def _one(name: str) -> _Entry:
     for names, read in KINDS.values():
         if plain in names():
             return read(name)
+    if exception_of(name) is not None:  # its error class, or its class with its package
+        return _exception(name)
     if name.endswith(".cat"):
         return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
     if name.endswith(".toml"):
@@ -239,6 +243,21 @@ def _engine(name: str) -> _Entry:
     return _Entry(engine.name, "engine", engine.title, "", engine.title)
 
 
+def _exception(name: str) -> _Entry:
+    known = exception_of(name)
+    assert known is not None
+    example = carry_out_example(known.examples[-1], known.name)
+    every = tuple(one.text for one in known.changes)
+    lines = [
+        f"The check: {known.check}.",
+        f"Its error class: {', '.join(known.classes)}",
+        *general_lines(known, every),
+        *example.lines(),
+        f"More: {known.page}; isolitmus explain FILE says it of yours",
+    ]
+    return _Entry(known.name, "exception", known.title, known.place, "\n".join(lines))
+
+
 KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
     "levels": (lambda: list(shipped("levels")), _spec("level")),
     "protocols": (lambda: list(shipped("protocols")), _spec("protocol")),
@@ -246,6 +265,7 @@ KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
     "scopes": (catalogue.scopes, _scope),
     "matrices": (catalogue.matrices, _matrix),
     "engines": (lambda: list(engines()), _engine),
+    "exceptions": (lambda: list(exception_table().exceptions), _exception),
 }
 
 

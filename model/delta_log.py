@@ -107,6 +107,8 @@ class LogCommit:
     """The table's from then on; None: as before."""
     protocol: LogProtocol | None = None
     """Delta's reader and writer versions from then on; None: as before."""
+    applications: tuple[str, ...] = ()
+    """The applications whose version it sets (``txn``)."""
 
     @property
     def operation(self) -> str | None:

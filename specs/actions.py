@@ -68,7 +68,7 @@ def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
 def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
     """The commit with these actions: the place of each, its name and its fields."""
     info: Mapping[str, Any] = {}
-    adds, removes, changes = [], [], 0
+    adds, removes, applications, changes = [], [], [], 0
     metadata = protocol = None
     for where, name, fields in actions:
         match name:
@@ -78,6 +78,8 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
                 removes.append(file_of(fields, f"{where}: remove"))
             case "cdc":
                 changes += 1
+            case "txn":
+                applications.append(str(fields.get("appId")))
             case "commitInfo":
                 info = _info(fields, where)
             case "metaData":
@@ -86,7 +88,16 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
                 metadata = metadata_of(fields, where)
             case "protocol":
                 protocol = protocol_of(fields, where)
-    return LogCommit(version, info, tuple(adds), tuple(removes), changes, metadata, protocol)
+    return LogCommit(
+        version,
+        info,
+        tuple(adds),
+        tuple(removes),
+        changes,
+        metadata,
+        protocol,
+        tuple(applications),
+    )
 
 
 def file_of(fields: Mapping[str, Any], where: str) -> LogFile:

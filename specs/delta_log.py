@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaLog", "commits_since", "is_delta_table", "latest", "open_log"]
 
+REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
+"""An object store's address, as a path has it."""
 COMMIT = re.compile(r"\d{20}\.json")
 
 
@@ -94,6 +96,11 @@ def is_delta_table(path: Path) -> bool:
 
 def open_log(table: Path) -> DeltaLog:
     """The log of the table at a path; LogError if it is none, or has a gap."""
+    if REMOTE.match(str(table)):
+        raise LogError(
+            f"{table}: tables are read from folders of this machine; only its folder _delta_log is needed, without the"
+            " data: copy that"
+        )
     if not is_folder(table):
         raise LogError(f"{table}: there is no such folder; the folder of a Delta table is wanted")
     if not is_delta_table(table):

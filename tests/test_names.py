@@ -19,7 +19,18 @@ def modules():
 
 ONE_THING = {
     **dict.fromkeys(
-        ("audit", "check", "claims", "explore", "install", "matrix", "run", "separate", "sweep"),
+        (
+            "audit",
+            "check",
+            "claims",
+            "explain",
+            "explore",
+            "install",
+            "matrix",
+            "run",
+            "separate",
+            "sweep",
+        ),
         "a command, and what it is the command of; on Spark it is the same",
     ),
     "replay": "by each engine",

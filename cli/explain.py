@@ -1,0 +1,104 @@
+"""``isolitmus explain``: why Delta refused a commit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.checker.explaining import explain as explain_text
+from isolitmus.checker.explaining import stopped_after, stopped_at
+from isolitmus.cli.forms import Forms
+from isolitmus.cli.options import Json
+from isolitmus.cli.output import say, warn
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.exceptions_file import exception_of
+from isolitmus.specs.files import is_there, read_text
+from isolitmus.specs.limits import TEXT
+from isolitmus.specs.pasted import NoConflict
+
+if TYPE_CHECKING:
+    from isolitmus.checker.auditing.diagnosis import Diagnosis, StoppedBy
+
+__all__ = ["explain"]
+
+FORMS = Forms()
+STDIN = "-"
+
+
+def explain(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="The text of an exception as you have it, stack trace and all; without it, or with -, standard input.",
+        ),
+    ] = None,
+    *,
+    table: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The folder of the table: its log says more."),
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --table: the version that the other job made, as the message has it.",
+        ),
+    ] = None,
+    failed_after: Annotated[
+        int | None,
+        typer.Option(metavar="V", help="With --table: the version that your job had read."),
+    ] = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
+) -> int:
+    """With --table and a version alone, no text is read: whom the commits there can have stopped. Exit status 2 if the
+    text is none of Delta's conflicts, or the log does not have what it says; else 0.
+    """
+    form = FORMS.chosen(as_, as_json=as_json)
+    if table is None and (version is not None or failed_after is not None):
+        raise IsolitmusError(
+            f"--{'version' if version is not None else 'failed-after'} needs --table"
+        )
+    if version is not None and failed_after is not None:
+        raise IsolitmusError("--version and --failed-after say the same of a log; give one of them")
+    found = _found(file, table, version, failed_after)
+    form.show([found], found.to_json)
+    if not form.quiet:
+        for line in found.lines():
+            say(line)
+    return 0
+
+
+def _found(
+    file: str | None, table: Path | None, version: int | None, failed_after: int | None
+) -> Diagnosis | StoppedBy:
+    if file is None and table is not None and version is not None:
+        return stopped_at(table, version)
+    if file is None and table is not None and failed_after is not None:
+        return stopped_after(table, failed_after)
+    text, label = _text(file)
+    return explain_text(text, table=table, version=version, failed_after=failed_after, label=label)
+
+
+def _text(file: str | None) -> tuple[str, str]:
+    """The text that is to be explained, and what errors call it."""
+    if file in (None, STDIN):
+        if sys.stdin.isatty():
+            warn("paste the exception, then press Ctrl-D")
+        found = sys.stdin.buffer.read(TEXT + 1)
+        if len(found) > TEXT:
+            raise NoConflict(
+                f"standard input: it is larger than {TEXT:,} bytes; the part with the exception is wanted"
+            )
+        return found.decode("utf-8", "replace"), "standard input"
+    path = Path(str(file))
+    general = exception_of(str(file))
+    if general is not None and not is_there(path):
+        raise NoConflict(
+            f"there is no file {file}; isolitmus show {general.name} says what it means in general"
+        )
+    return read_text(path, NoConflict), str(file)

@@ -9,19 +9,21 @@ from isolitmus.model.lazy import lazily
 if TYPE_CHECKING:
     from isolitmus.checker.auditing.audit import audit
     from isolitmus.checker.checks import check
+    from isolitmus.checker.explaining import explain
     from isolitmus.checker.runs import run
     from isolitmus.checker.separation import separate
     from isolitmus.checker.sweeps import sweep
     from isolitmus.checker.telling.graphs import graph
     from isolitmus.checker.telling.words import verdict_words
 
-__all__ = ["audit", "check", "graph", "run", "separate", "sweep", "verdict_words"]
+__all__ = ["audit", "check", "explain", "graph", "run", "separate", "sweep", "verdict_words"]
 
 __getattr__ = lazily(
     __name__,
     {
         "audit": "auditing.audit",
         "check": "checks",
+        "explain": "explaining",
         "graph": "telling.graphs",
         "run": "runs",
         "separate": "separation",

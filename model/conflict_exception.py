@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ConflictChange",
     "ConflictExample",
     "ConflictException",
     "ConflictFacts",
     "PastedException",
-    "Remedy",
     "When",
 ]
 
@@ -80,7 +80,7 @@ ALWAYS = When()
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class ConflictChange:
     """One thing that can be changed, a sentence or more, and of which conflicts it is said."""
 
     text: str
@@ -119,7 +119,7 @@ class ConflictException(Readable):
     """Whether to run the statement again: ``yes``, ``no``, or ``after a look``."""
     retrying: str
     """What that does."""
-    changes: tuple[Remedy, ...]
+    changes: tuple[ConflictChange, ...]
     """What can be changed."""
     examples: tuple[ConflictExample, ...]
     """Litmus tests; the last is for any conflict."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, get_args
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.conflict_exception import (
     ALWAYS,
+    ConflictChange,
     ConflictExample,
     ConflictException,
-    Remedy,
     When,
     Where,
 )
@@ -120,8 +120,8 @@ def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
         yield each
 
 
-def _advice(node: Node) -> Remedy:
-    return Remedy(node.get("text", str), _when(node))
+def _advice(node: Node) -> ConflictChange:
+    return ConflictChange(node.get("text", str), _when(node))
 
 
 def _example(node: Node) -> ConflictExample:

@@ -2,8 +2,8 @@
 
 A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
 that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
-``cat``, ``toml`` or ``python`` block is the file whose name stands last in the text above it, or, if
-it has no name there and is Python, an example that runs. Times do not count, nor how often a solver
+``cat``, ``toml``, ``python`` or ``text`` block is the file whose name stands last in the text above it, or, if
+it has no name there, an example that runs if it is Python. Times do not count, nor how often a solver
 proposed; a line with nothing but ``…`` stands for any lines.
 
 After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_docs.py writes what one sees into the pages,
@@ -36,7 +36,8 @@ from isolitmus.specs.catalogue import levels, litmus_names
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py)`")
+FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|txt)`")
+ENDINGS = {"python": "py", "text": "txt"}
 KINDS = {"console", "cat", "toml", "python", "sh", "text"}
 
 
@@ -63,7 +64,7 @@ def blocks(page):
     end = 0
     for match in FENCE.finditer(text):
         kind, marks, inside = match.groups()
-        ending = "py" if kind == "python" else kind
+        ending = ENDINGS.get(kind, kind)
         above = FILE.findall(text[end : match.start()])
         file = next((f"{name}.{of}" for name, of in reversed(above) if of == ending), None)
         line = text.count("\n", 0, match.start()) + 1

@@ -164,6 +164,17 @@ def test_the_documents_of_matrix_and_show(ask):
     assert set(ask("show", "reorder")[0]) - of("`show`") == {"frame", "values"}
 
 
+def test_the_documents_of_explain(ask, tmp_path, delta):
+    (tmp_path / "error.txt").write_text("DELTA_CONCURRENT_APPEND")
+    done = ask("explain", str(tmp_path / "error.txt"))
+    assert set(done) == DOCUMENTS["`explain`"]
+    assert set(done["winner"]) == of("its `winner`")
+    assert set(done["example"]) == of("its `example`")
+    stopped = ask("explain", "--table", str(delta.table()), "--version", "0")
+    assert set(stopped) == of("`explain` without")
+    assert set(stopped["commits"][0]) == of("each of its `commits`")
+
+
 def test_the_document_of_audit(ask, tmp_path):
     log = tmp_path / "_delta_log"
     log.mkdir()

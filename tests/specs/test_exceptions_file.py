@@ -54,7 +54,7 @@ def test_advice_is_for_what_is_known():
     append = TABLE["ConcurrentAppendException"]
     assert append.advice(ConflictFacts()) == ()
     (whole,) = append.advice(ConflictFacts(where="table"))
-    assert "partition the table" in whole
+    assert "partition the table by" in whole
     compaction = ConflictFacts(winner="OPTIMIZE", where="partition", blind=False)
     assert [append.example(compaction).test, len(append.advice(compaction))] == [
         "optimize-during-delete",

@@ -12,6 +12,8 @@ from isolitmus.model.records import Records, Tabular
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.overview import Overview
+
 __all__ = ["KINDS", "Audit", "Certainty", "Finding"]
 
 Certainty = Literal["certain", "possible"]
@@ -78,6 +80,8 @@ class Audit(Readable, Tabular):
     """How long it took."""
     ended: str | None = None
     """What ended it before the newest commit."""
+    overview: Overview | None = None
+    """What the commits are, and how they overlap; None: nothing was looked at."""
 
     @property
     def records(self) -> Records:
@@ -114,6 +118,7 @@ class Audit(Readable, Tabular):
                 for (kind, certainty), number in self.counts.items()
             ],
             "notes": list(self.notes),
+            "overview": None if self.overview is None else self.overview.to_json(),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }

@@ -15,6 +15,7 @@ from isolitmus.checker.auditing.audit import audit
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit, LogError
 from isolitmus.model.finding import Audit, Finding
+from isolitmus.model.overview import Overview
 from isolitmus.pipeline.table import Table, held, schema
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
         return
     counts = [[*key, number] for key, number in done.counts.items()]
     said = {"first": done.first, "last": done.last, "notes": done.notes, "seconds": done.seconds}
+    said |= {"overview": None if done.overview is None else done.overview.to_json()}
     yield "table", None, [], json.dumps(said | {"counts": counts})
     for finding in done.findings:
         yield finding.kind, finding.certainty, list(finding.versions), finding.why
@@ -143,7 +145,11 @@ def audits_of(
             order = list(counts)
             findings.sort(key=lambda f: (order.index((f.kind, f.certainty)), f.versions[-1]))
             span, notes = (said["first"], said["last"]), tuple(said["notes"])
-            audits.append(Audit(name, *span, tuple(findings), counts, notes, said["seconds"]))
+            told = None if said.get("overview") is None else Overview.of_json(said["overview"])
+            seconds = said["seconds"]
+            audits.append(
+                Audit(name, *span, tuple(findings), counts, notes, seconds, overview=told)
+            )
         elif ended is not None and not by_table[path]:
             audits.append(Audit(name, 0, -1, (), notes=(f"Unknown: {ended}.",), ended=ended))
     return audits, errors

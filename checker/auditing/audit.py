@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.auditing.claims import Silence, false_claims, level_change
 from isolitmus.checker.auditing.dependencies import AuditedCommit
 from isolitmus.checker.auditing.files import Files
+from isolitmus.checker.auditing.overview import Overlaps
 from isolitmus.checker.auditing.windows import LONGEST, Recent, all_missed, bridges, reorders
 from isolitmus.model.budget import Budget
 from isolitmus.model.delta_log import LogFile, LogMetadata
@@ -40,7 +41,7 @@ KEPT = 1_000
 
 class Pass:
     """One pass over a log; ``on_missed`` is told of every commit that missed something, ``on_commit`` of
-    every commit. A Limit, with how many commits were looked at, once the ``budget`` is spent.
+    every commit, and ``overlaps`` of both. A Limit, with how many commits were looked at, once the ``budget`` is spent.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Pass:
         on_missed: Callable[[AuditedCommit, list[Missed]], None] | None = None,
         on_commit: Callable[[AuditedCommit], None] | None = None,
         budget: Budget | None = None,
+        overlaps: Overlaps | None = None,
     ) -> None:
         self.log, self.budget = log, budget or Budget()
+        self.overlaps = overlaps
         self.examined = 0
         self.files = Files()
         self.silence = Silence()
@@ -140,6 +143,8 @@ class Pass:
         metadata = self._known(commit.version)
         yield from false_claims(commit, metadata)
         self.silence.hear(commit)
+        if self.overlaps is not None:
+            self.overlaps.hear(commit)
         yield from self.files.apply(commit)
         if self._on_commit is not None:
             self._on_commit(AuditedCommit.of(commit, metadata))
@@ -149,6 +154,8 @@ class Pass:
         self.recent.add(commit, metadata)
 
     def _window(self, reader: AuditedCommit, read: int) -> Iterator[Finding]:
+        if self.overlaps is not None:
+            self.overlaps.overlap(reader, self.recent.newest(read))
         if reader.reads.kind == "nothing":
             return
         window = list(self.recent.between(read, reader.version))
@@ -173,7 +180,8 @@ def audit(
     """
     start = monotonic()
     log = open_log(table)
-    one, ended = Pass(log, budget=budget), None
+    overlaps = Overlaps()
+    one, ended = Pass(log, budget=budget, overlaps=overlaps), None
     counts: Counter[tuple[str, Certainty]] = Counter()
     kept: list[Finding] = []
     try:
@@ -204,4 +212,5 @@ def audit(
         notes,
         monotonic() - start,
         ended,
+        overlaps.overview(),
     )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata
     from isolitmus.model.finding import Certainty
 
-__all__ = ["AuditedCommit", "missed", "passes", "saw", "wrote_after"]
+__all__ = ["AuditedCommit", "missed", "passes", "saw", "touches", "wrote_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ def passes(reader: LogCommit, writer: LogCommit) -> bool | None:
 def saw(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether a commit read what an earlier one, which it had seen, wrote."""
     added = {file.path for file in writer.adds if file.data_change}
-    touches = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
+    rewrites = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
     took = added.intersection(f.path for f in reader.commit.removes if f.data_change)
-    if took and touches and not writer.removes:
+    if took and rewrites and not writer.removes:
         return "certain"
     found = changes(reader, writer)
     return "possible" if took and found is None else found
@@ -120,6 +120,11 @@ def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
     if "none" in found:
         return "none"
     return "all" if all(one == "all" for one in found) else "perhaps"
+
+
+def touches(reader: AuditedCommit, files: Iterable[LogFile]) -> bool:
+    """Whether any of some files may hold rows that a commit reads."""
+    return any(file.data_change and _matches(reader, file) != "none" for file in files)
 
 
 def _any(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:

@@ -33,6 +33,8 @@ LONGEST = 1_000
 COMMITS = 1_000
 FILES = 20_000
 """So many commits with so many file actions are kept; older ones are read again when asked for."""
+NEWEST = 100
+"""Of those that a commit overlapped, so many are told of."""
 SHOWN = 20
 """So many of the versions that one commit missed are listed."""
 
@@ -72,6 +74,13 @@ class Recent:
         start = max(first - kept, 0)
         for k in range(start, len(self._kept)):
             yield self._kept[k]
+
+    def newest(self, read: int) -> Iterator[tuple[LogCommit, LogMetadata]]:
+        """The commits after ``read`` that are kept, the newest of them first, at most ``NEWEST``."""
+        for k in range(1, min(len(self._kept), NEWEST) + 1):
+            if self._kept[-k][0].version <= read:
+                return
+            yield self._kept[-k]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.auditing.audit import audit as audit_table
+from isolitmus.checker.telling.overview_words import (
+    nothing_found,
+    overview_lines,
+    when_written,
+)
 from isolitmus.cli.forms import TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
 from isolitmus.cli.output import progress, say, warn, writes
@@ -115,7 +120,11 @@ def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
     span = f"{many(done.commits, 'commit')}, versions {done.first} to {done.last}"
-    say(f"{done.table}: {span if done.commits else 'no commits to audit'}")
+    told = done.overview
+    when = "" if told is None else when_written(told)
+    say(f"{done.table}: {span + when if done.commits else 'no commits to audit'}")
+    for line in () if told is None else overview_lines(told):
+        say(f"  {line}")
     for (kind, certainty), group in groupby(done.findings, lambda f: (f.kind, f.certainty)):
         number = done.counts[kind, certainty]
         say(f"  {kind}, {certainty} ({number:,}): {KINDS[kind]}")
@@ -135,7 +144,7 @@ def _summary(done: Audit) -> str:
         for certainty in ("certain", "possible")
     )
     if not sure + maybe:
-        return "Nothing found. That is what the log shows, not all that may have happened."
+        return nothing_found(done)
     return f"{sure:,} certain, {maybe:,} possible."
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.figures import render_template
+from isolitmus.checker.telling.overview_words import nothing_found, overview_lines, overview_svg
 from isolitmus.model.finding import KINDS
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def audit_page(audits: Sequence[Audit], made: Made) -> str:
         kinds=KINDS,
         groups=_groups,
         shown=SHOWN,
+        overview=overview_lines,
+        nothing=nothing_found,
+        timeline=overview_svg,
     )
 
 

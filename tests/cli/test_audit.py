@@ -16,6 +16,11 @@ def test_lines(call, reordered, delta):
     assert (status, err) == (1, "")
     assert out == (
         f"{reordered}: 4 commits, versions 0 to 3\n"
+        "  operations: 2 WRITE, 1 CREATE TABLE, 1 DELETE\n"
+        "  levels: 4 WriteSerializable\n"
+        "  writers: 4 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
+        "  overlaps: 1 commit had not seen another one (1 DELETE beside WRITE)\n"
+        "  by a hair: no pair of these would have conflicted or changed places with another timing\n"
         "  reorder, certain (1): commits that passed by rows which their level lets them pass by\n"
         "    2, 3: version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append,"
         " which changed rows that it reads (all rows): by what it read, version 3 comes before version"
@@ -23,7 +28,12 @@ def test_lines(call, reordered, delta):
         "  1 certain, 0 possible.\n"
         "\n"
         f"{quiet}: 2 commits, versions 0 to 1\n"
-        "  Nothing found. That is what the log shows, not all that may have happened.\n"
+        "  operations: 1 CREATE TABLE, 1 WRITE\n"
+        "  levels: 2 WriteSerializable\n"
+        "  writers: 2 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
+        "  overlaps: none, each commit had seen all before it\n"
+        "  Nothing found: 2 commits were held against 12 kinds of findings (docs/auditing.md). That is what the log"
+        " shows, not all that may have happened.\n"
     )
 
 
@@ -71,7 +81,9 @@ def test_page(call, reordered, tmp_path):
     assert "with <code>isolitmus audit " in text
     assert "1 certain finding, 0 possible ones" in text
     assert "<script" not in text
-    assert "http" not in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert text.count('class="bar"') == 1
+    assert "<li>overlaps: 1 commit had not seen another one" in text
 
 
 @pytest.mark.parametrize(

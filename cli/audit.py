@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
+from math import inf
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.auditing.audit import FollowedAudit
 from isolitmus.checker.auditing.audit import audit as audit_table
 from isolitmus.checker.telling.overview_words import (
     nothing_found,
@@ -17,7 +20,7 @@ from isolitmus.checker.telling.overview_words import (
 from isolitmus.cli.forms import TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
 from isolitmus.cli.output import progress, say, warn, writes
-from isolitmus.model.errors import LogError
+from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import KINDS
 from isolitmus.model.number import many
 from isolitmus.specs.writing import write_whole
@@ -25,8 +28,10 @@ from isolitmus.specs.writing import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from isolitmus.cli.forms import Form
     from isolitmus.model.budget import Budget
-    from isolitmus.model.finding import Audit
+    from isolitmus.model.delta_log import LogCommit
+    from isolitmus.model.finding import Audit, Finding
 
 __all__ = ["audit"]
 
@@ -54,6 +59,16 @@ def audit(
             metavar="TABLE", help="With --spark: the folder of a Delta table for the findings."
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow", help="Look at new commits as they come, until --time is over, or Ctrl-C."
+        ),
+    ] = False,
+    every: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="With --follow: how often to look; default: 1."),
+    ] = None,
     time: Time = None,
     memory: Memory = None,
     as_: Annotated[str | None, FORMS.option] = None,
@@ -66,13 +81,27 @@ def audit(
     within = budget(time, memory)
     needs_spark(spark, master, out)
     names = list(dict.fromkeys(tables))
+    if every is not None and not (follow and 0 < every < inf):
+        raise IsolitmusError(
+            f"--every is {every:g}; with --follow, a number of seconds above 0 is wanted"
+        )
+    if follow:
+        if spark or len(names) > 1:
+            raise IsolitmusError("--follow looks at one table, and without --spark")
+        done = followed(names[0], budget(None, memory), every or 1.0, within.left, quiet=form.quiet)
+        return _close([done], [], form, html)
     audits, errors = _on_spark(names, master, out, within) if spark else _here(names, within)
     if errors and not audits:
         raise errors[0]
-    form.show(audits, lambda: [done.to_json() for done in audits])
     if not form.quiet:
         for k, done in enumerate(audits):
             _print(done, first=not k)
+    return _close(audits, errors, form, html)
+
+
+def _close(audits: list[Audit], errors: list[LogError], form: Form, html: Path | None) -> int:
+    """What comes at the end, and the exit status."""
+    form.show(audits, lambda: [done.to_json() for done in audits])
     if html is not None:
         _write(html, audits)
     for error in errors:
@@ -80,6 +109,45 @@ def audit(
     if errors or any(done.ended is not None for done in audits):
         return 2 if errors else 3
     return int(any(done.counts for done in audits))
+
+
+def followed(name: str, budget: Budget, every: float, seconds: float, *, quiet: bool) -> Audit:
+    """The audit of a table that is followed for so many seconds, or until a Ctrl-C; each commit is told of as it
+    comes.
+    """
+    end = monotonic() + seconds
+    one = FollowedAudit(Path(name), budget)
+    try:
+        with progress(f"audit {name}") as tell:
+            one.there(lambda k: tell(f"version {k:,}"))
+        first = one.audit()
+        if not quiet:
+            _print(first, first=True)
+        while first.ended is None:
+            for commit, findings in one.came():
+                if not quiet:
+                    _print_commit(commit, findings)
+            left = end - monotonic()
+            if left <= 0:
+                break
+            sleep(min(every, left))
+    except KeyboardInterrupt:
+        pass
+    done = one.audit()
+    if not quiet:
+        say(f"{done.table}: {_span(done)}; {_summary(done)}")
+    return done
+
+
+def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
+    say(commit.words)
+    read = commit.read_version
+    if read is not None and read < commit.version - 1:
+        say(
+            f"  it had read version {read}, and not seen {many(commit.version - 1 - read, 'commit')}"
+        )
+    for finding in findings:
+        say(f"  {finding.kind}, {finding.certainty}: {finding.why}")
 
 
 def _here(names: list[str], budget: Budget) -> tuple[list[Audit], list[LogError]]:
@@ -119,10 +187,9 @@ def _on_spark(
 def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
-    span = f"{many(done.commits, 'commit')}, versions {done.first} to {done.last}"
     told = done.overview
     when = "" if told is None else when_written(told)
-    say(f"{done.table}: {span + when if done.commits else 'no commits to audit'}")
+    say(f"{done.table}: {_span(done)}{when}")
     for line in () if told is None else overview_lines(told):
         say(f"  {line}")
     for (kind, certainty), group in groupby(done.findings, lambda f: (f.kind, f.certainty)):
@@ -136,6 +203,12 @@ def _print(done: Audit, *, first: bool) -> None:
     for note in done.notes:
         say(f"  {note}")
     say(f"  {_summary(done)}")
+
+
+def _span(done: Audit) -> str:
+    if not done.commits:
+        return "no commits to audit"
+    return f"{many(done.commits, 'commit')}, versions {done.first} to {done.last}"
 
 
 def _summary(done: Audit) -> str:

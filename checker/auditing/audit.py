@@ -10,6 +10,7 @@ to record.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from isolitmus.model.delta_log import LogFile, LogMetadata
 from isolitmus.model.errors import Limit, LogError
 from isolitmus.model.finding import KINDS, Audit
 from isolitmus.model.number import many
-from isolitmus.specs.delta_log import open_log
+from isolitmus.specs.delta_log import latest, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from isolitmus.model.finding import Certainty, Finding
     from isolitmus.specs.delta_log import DeltaLog
 
-__all__ = ["Pass", "audit"]
+__all__ = ["FollowedAudit", "Pass", "audit"]
 
 KEPT = 1_000
+ORDER = list(KINDS)
 
 
 class Pass:
@@ -77,13 +79,11 @@ class Pass:
             self.budget.check()
             if progress is not None and commit.version % 1000 == 0:
                 progress(commit.version)
-            yield from self._take(commit)
-            self.examined += 1
-        yield from self.silence.findings()
+            yield from self.take(commit)
 
-    def notes(self) -> tuple[str, ...]:
-        """What was not looked at, a sentence each."""
-        log, found = self.log, []
+    def notes(self, log: DeltaLog) -> tuple[str, ...]:
+        """What was not looked at of a log, a sentence each."""
+        found = []
         if log.base is not None:
             found.append(
                 f"The log begins with version {log.oldest}: the commits to version {log.first - 1} were"
@@ -136,7 +136,8 @@ class Pass:
             )
         return self.metadata
 
-    def _take(self, commit: LogCommit) -> Iterator[Finding]:
+    def take(self, commit: LogCommit) -> Iterator[Finding]:
+        """What the next commit shows."""
         yield from level_change(commit, self.metadata)
         self.metadata = commit.metadata or self.metadata
         self._protocol |= commit.protocol is not None
@@ -152,6 +153,7 @@ class Pass:
         if read is not None and -1 <= read < commit.version - 1:
             yield from self._window(AuditedCommit.of(commit, metadata), read)
         self.recent.add(commit, metadata)
+        self.examined += 1
 
     def _window(self, reader: AuditedCommit, read: int) -> Iterator[Finding]:
         if self.overlaps is not None:
@@ -167,6 +169,88 @@ class Pass:
             yield from bridges(reader, passed, window)
 
 
+class FollowedAudit:
+    """An audit of the table at a path that goes on as commits come; LogError if its log is none that reads.
+
+    Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with what was found until
+    then.
+    """
+
+    def __init__(self, table: Path, budget: Budget | None = None) -> None:
+        self.table, self._start = table, monotonic()
+        self._log = open_log(table)
+        self._overlaps = Overlaps()
+        self._pass = Pass(self._log, budget=budget, overlaps=self._overlaps)
+        self._counts: Counter[tuple[str, Certainty]] = Counter()
+        self._kept: list[Finding] = []
+        self._ended: str | None = None
+
+    def there(self, progress: Callable[[int], None] | None = None) -> None:
+        """Audit what was there when the log was opened; ``progress`` is told the version, from time to time."""
+        try:
+            for finding in self._pass.findings(progress):
+                self._keep(finding)
+        except (Limit, MemoryError) as limit:
+            self._ended = str(limit) or "memory was used up"
+
+    def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
+        """The commits that have come since, each with what it shows. One that is still being written is left for the
+        next time.
+        """
+        newest = latest(self.table)
+        while self._ended is None and self._log.last < newest:
+            log = replace(self._log, last=self._log.last + 1)
+            try:
+                commit = log.commit(log.last)
+            except LogError:
+                if log.last == newest:
+                    return
+                raise
+            try:
+                self._pass.budget.check()
+            except Limit as limit:
+                self._ended = str(limit)
+                return
+            self._log = log
+            found = tuple(self._pass.take(commit))
+            for finding in found:
+                self._keep(finding)
+            yield commit, found
+
+    def audit(self) -> Audit:
+        """What was found so far."""
+        log, notes, counts = self._log, self._pass.notes(self._log), Counter(self._counts)
+        kept = list(self._kept)
+        for finding in self._pass.silence.findings():
+            counts[finding.kind, finding.certainty] += 1
+            kept.append(finding)
+        if self._ended is not None:
+            whole = many(log.last - log.first + 1, "commit")
+            done = f"{self._pass.examined:,} of {whole} were audited until then"
+            notes += (f"Unknown: {self._ended}; {done}.",)
+        if any(number > KEPT for number in counts.values()):
+            notes += (f"Of each kind and certainty the first {KEPT:,} findings are listed.",)
+        kept.sort(key=lambda f: (ORDER.index(f.kind), f.certainty))
+        ordered = sorted(counts.items(), key=lambda item: (ORDER.index(item[0][0]), item[0][1]))
+        return Audit(
+            str(self.table),
+            log.first,
+            log.first + self._pass.examined - 1,
+            tuple(kept),
+            dict(ordered),
+            notes,
+            monotonic() - self._start,
+            self._ended,
+            self._overlaps.overview(),
+        )
+
+    def _keep(self, finding: Finding) -> None:
+        key = finding.kind, finding.certainty
+        self._counts[key] += 1
+        if self._counts[key] <= KEPT:
+            self._kept.append(finding)
+
+
 def audit(
     table: Path,
     *,
@@ -178,39 +262,6 @@ def audit(
     Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was found until then.
     ``progress`` is told the version where the audit is, from time to time.
     """
-    start = monotonic()
-    log = open_log(table)
-    overlaps = Overlaps()
-    one, ended = Pass(log, budget=budget, overlaps=overlaps), None
-    counts: Counter[tuple[str, Certainty]] = Counter()
-    kept: list[Finding] = []
-    try:
-        for finding in one.findings(progress):
-            key = finding.kind, finding.certainty
-            counts[key] += 1
-            if counts[key] <= KEPT:
-                kept.append(finding)
-    except (Limit, MemoryError) as limit:
-        ended = str(limit) or "memory was used up"
-    order = list(KINDS)
-    notes = one.notes()
-    if ended is not None:
-        whole = many(log.last - log.first + 1, "commit")
-        notes += (f"Unknown: {ended}; {one.examined:,} of {whole} were audited until then.",)
-    if any(number > KEPT for number in counts.values()):
-        notes += (f"Of each kind and certainty the first {KEPT:,} findings are listed.",)
-    kept.sort(key=lambda f: (order.index(f.kind), f.certainty))
-    sorted_counts = dict(
-        sorted(counts.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
-    )
-    return Audit(
-        str(table),
-        log.first,
-        log.first + one.examined - 1,
-        tuple(kept),
-        sorted_counts,
-        notes,
-        monotonic() - start,
-        ended,
-        overlaps.overview(),
-    )
+    one = FollowedAudit(table, budget)
+    one.there(progress)
+    return one.audit()

@@ -111,3 +111,88 @@ def test_a_damaged_log_is_one_sentence(call, reordered):
     status, out, err = call("audit", reordered, "--json")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert f"{path}:2: " in err
+
+
+@pytest.fixture
+def arriving(monkeypatch, delta):
+    """A function: while a followed audit waits, the next of some commits is written; after the last, a Ctrl-C."""
+
+    def arrive(table, *commits):
+        left = list(enumerate(commits, 1 + len(list((table / "_delta_log").iterdir())) - 1))
+
+        def wait(_):
+            if not left:
+                raise KeyboardInterrupt
+            version, actions = left.pop(0)
+            delta.write(table / "_delta_log", version, actions)
+
+        monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
+
+    return arrive
+
+
+def test_follow(call, delta, arriving):
+    table = delta.table(delta.append(0, "f1"))
+    arriving(table, delta.append(1, "f2"), delta.delete(1, None, "f1"))
+    status, out, err = call("audit", table, "--follow")
+    assert (status, err) == (1, "")
+    assert out.splitlines()[-5:] == [
+        "version 2 (WRITE: 1 file added in part=0, a blind append)",
+        "version 3 (DELETE: 1 file removed in part=0)",
+        "  it had read version 1, and not seen 1 commit",
+        (
+            "  reorder, certain: version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append, which"
+            " changed rows that it reads (all rows): by what it read, version 3 comes before version 2, though the log has it"
+            " after"
+        ),
+        f"{table}: 4 commits, versions 0 to 3; 1 certain, 0 possible.",
+    ]
+
+
+def test_what_is_followed_is_what_is_audited_afterwards(call, delta, arriving):
+    commits = [delta.append(k // 2, f"f{k}", part=k % 2) for k in range(6)]
+    commits += [delta.delete(3, "(part#1 = 0)", "f0"), delta.append(7, "f9")]
+    table = delta.table(*commits[:2])
+    arriving(table, *commits[2:])
+    _, out, _ = call("audit", table, "--follow", "--json")
+    _, after, _ = call("audit", table, "--json")
+    (one,), (other,) = json.loads(out), json.loads(after)
+    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_a_commit_that_is_being_written_is_left_for_the_next_time(call, delta, monkeypatch):
+    table = delta.table(delta.append(0, "f1"))
+    path = table / "_delta_log" / f"{2:020}.json"
+    whole = "".join(json.dumps(action) + "\n" for action in delta.append(1, "f2"))
+    states = ["", whole[:-20], whole]
+
+    def wait(_):
+        if not states:
+            raise KeyboardInterrupt
+        path.write_text(states.pop(0))
+
+    monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
+    status, out, _ = call("audit", table, "--follow")
+    assert (status, out.count("version 2 (WRITE: 1 file added")) == (0, 1)
+
+
+def test_following_ends_with_its_time(call, delta):
+    status, out, _ = call("audit", delta.table(), "--follow", "--time", "0", "--every", "0.1")
+    assert (status, out.splitlines()[-1].partition(": ")[2][:9]) == (0, "1 commit,")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("t", "u", "--follow"), "--follow looks at one table"),
+        (("t", "--follow", "--spark"), "--follow looks at one table, and without --spark"),
+        (("t", "--every", "2"), "--every is 2; with --follow"),
+        (("t", "--follow", "--every", "0"), "a number of seconds above 0 is wanted"),
+        (("t", "--follow", "--every", "nan"), "--every is nan"),
+        (("s3://b/t", "--follow"), "only its folder _delta_log is needed"),
+        (("abfss://c@a.dfs.core/t",), "only its folder _delta_log is needed"),
+    ],
+)
+def test_bad_input_of_follow(call, words, reason):
+    status, _, err = call("audit", *words)
+    assert (status, reason in err, err.count("\n")) == (2, True, 1)

@@ -88,7 +88,9 @@ def audit(
     if follow:
         if spark or len(names) > 1:
             raise IsolitmusError("--follow looks at one table, and without --spark")
-        done = followed(names[0], budget(None, memory), every or 1.0, within.left, quiet=form.quiet)
+        done = follow_table(
+            names[0], budget(None, memory), every or 1.0, within.left, quiet=form.quiet
+        )
         return _close([done], [], form, html)
     audits, errors = _on_spark(names, master, out, within) if spark else _here(names, within)
     if errors and not audits:
@@ -111,7 +113,7 @@ def _close(audits: list[Audit], errors: list[LogError], form: Form, html: Path |
     return int(any(done.counts for done in audits))
 
 
-def followed(name: str, budget: Budget, every: float, seconds: float, *, quiet: bool) -> Audit:
+def follow_table(name: str, budget: Budget, every: float, seconds: float, *, quiet: bool) -> Audit:
     """The audit of a table that is followed for so many seconds, or until a Ctrl-C; each commit is told of as it
     comes.
     """

@@ -38,7 +38,7 @@ def explain(
     ] = None,
     *,
     table: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="PATH", help="The folder of the table: its log says more."),
     ] = None,
     version: Annotated[
@@ -65,7 +65,7 @@ def explain(
         )
     if version is not None and failed_after is not None:
         raise IsolitmusError("--version and --failed-after say the same of a log; give one of them")
-    found = _found(file, table, version, failed_after)
+    found = _found(file, None if table is None else Path(table), version, failed_after)
     form.show([found], found.to_json)
     if not form.quiet:
         for line in found.lines():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable, few
@@ -12,11 +12,10 @@ from isolitmus.model.records import Records, Tabular
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.certainty import Certainty
     from isolitmus.model.overview import Overview
 
-__all__ = ["KINDS", "Audit", "Certainty", "Finding"]
-
-Certainty = Literal["certain", "possible"]
+__all__ = ["KINDS", "Audit", "Finding"]
 
 KINDS = {
     "reorder": "commits that passed by rows which their level lets them pass by",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.finding import Certainty
+    from isolitmus.model.certainty import Certainty
 
 __all__ = ["CommitSpan", "NearMiss", "Overview"]
 

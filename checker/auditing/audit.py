@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.checker.auditing.windows import Missed
+    from isolitmus.model.certainty import Certainty
     from isolitmus.model.delta_log import LogCommit
-    from isolitmus.model.finding import Certainty, Finding
+    from isolitmus.model.finding import Finding
     from isolitmus.specs.delta_log import DeltaLog
 
 __all__ = ["FollowedAudit", "Pass", "audit"]

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.auditing.conditions import FileMatch
     from isolitmus.checker.auditing.reading import Reads
+    from isolitmus.model.certainty import Certainty
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata
-    from isolitmus.model.finding import Certainty
 
 __all__ = ["AuditedCommit", "missed", "passes", "saw", "touches", "wrote_after"]
 

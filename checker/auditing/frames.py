@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.auditing.dependencies import AuditedCommit
-    from isolitmus.model.finding import Certainty
+    from isolitmus.model.certainty import Certainty
     from isolitmus.model.frame import Frame
 
 __all__ = ["frames"]

@@ -23,8 +23,8 @@ from isolitmus.model.finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from isolitmus.model.certainty import Certainty
     from isolitmus.model.delta_log import LogCommit, LogMetadata
-    from isolitmus.model.finding import Certainty
 
 __all__ = ["LONGEST", "Missed", "Recent", "bridges", "reorders"]
 

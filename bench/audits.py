@@ -21,6 +21,40 @@ done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps([time.perf_counter() - start, used.ru_maxrss / 1024, done.stdout]))
 """
+READ = """
+import json, sys, time
+from pathlib import Path
+from isolitmus.specs.delta_log import open_log
+start = time.perf_counter()
+number = sum(1 for _ in open_log(Path(sys.argv[1])).commits())
+print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "counts": []}]))
+"""
+"""The log, read and nothing else."""
+FOLLOW = """
+import json, sys, time
+from pathlib import Path
+from isolitmus.checker.auditing.audit import FollowedAudit
+table = Path(sys.argv[1])
+log = table / "_delta_log"
+there = sorted(log.glob("*.json"))
+aside = log.parent / "aside"
+aside.mkdir()
+came = there[1:]
+for path in came:
+    path.rename(aside / path.name)
+one = FollowedAudit(table)
+one.there()
+seconds = 0.0
+for path in came:
+    (aside / path.name).rename(path)
+    start = time.perf_counter()
+    for _ in one.came():
+        pass
+    seconds += time.perf_counter() - start
+counts = one.audit().to_json()["counts"]
+print(json.dumps([{"commits": len(came), "seconds": seconds, "counts": counts}]))
+"""
+"""The same table, whose commits come one at a time: what ``--follow`` does between two looks."""
 PARTITIONS = 16
 
 
@@ -110,8 +144,12 @@ class Maker:
 
 
 def row(what: str, table: Path, *words: str) -> str:
+    return measured(what, ISOLITMUS, *words, str(table), "--json")
+
+
+def measured(what: str, *command: str) -> str:
     printed = subprocess.run(
-        [sys.executable, "-c", MEASURE, ISOLITMUS, *words, str(table), "--json"],
+        [sys.executable, "-c", MEASURE, *command],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     wall, memory, text = json.loads(printed)
@@ -137,10 +175,15 @@ def main() -> None:
             log = Path(folder, "table", "_delta_log")
             log.mkdir(parents=True)
             Maker(log).make(commits)
+            table = str(log.parent)
+            sys.stdout.write(measured("the log alone", sys.executable, "-c", READ, table))
+            sys.stdout.flush()
             sys.stdout.write(row("audit", log.parent, "audit"))
             sys.stdout.flush()
             levels = "log-serializable,write-serializable"
             sys.stdout.write(row("check, two levels", log.parent, "check", "--level", levels))
+            sys.stdout.flush()
+            sys.stdout.write(measured("audit --follow", sys.executable, "-c", FOLLOW, table))
             sys.stdout.flush()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import LogError
 from isolitmus.specs.actions import commit_of, parse
 from isolitmus.specs.checkpoint import NAME, Checkpoint, checkpoints
-from isolitmus.specs.files import is_folder, read_if_there, read_lines
+from isolitmus.specs.files import is_folder, is_there, read_if_there, read_lines
 from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata, LogProtocol
 
-__all__ = ["DeltaLog", "commits_since", "is_delta_table", "latest", "open_log"]
+__all__ = ["DeltaLog", "commits_since", "has_version", "is_delta_table", "latest", "open_log"]
 
 REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
 """An object store's address, as a path has it."""
@@ -135,6 +135,11 @@ def latest(table: Path) -> int:
     return max(_list(table)[0], default=-1) if is_delta_table(table) else -1
 
 
+def has_version(table: Path, version: int) -> bool:
+    """Whether the commit of a version is there."""
+    return is_there(_place(table, version))
+
+
 def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
     """The commits after a version that are still there, oldest first; LogError for one that does not read."""
     later = [v for v in _list(table)[0] if v > version] if is_delta_table(table) else []
@@ -142,8 +147,11 @@ def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
 
 
 def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
-    path = table / f"_delta_log/{version:020}.json"
-    return commit_of(version, _actions(path, newest=newest))
+    return commit_of(version, _actions(_place(table, version), newest=newest))
+
+
+def _place(table: Path, version: int) -> Path:
+    return table / f"_delta_log/{version:020}.json"
 
 
 def _list(table: Path) -> tuple[list[int], list[str]]:

@@ -24,7 +24,7 @@ from isolitmus.model.delta_log import LogFile, LogMetadata
 from isolitmus.model.errors import Limit, LogError
 from isolitmus.model.finding import KINDS, Audit
 from isolitmus.model.number import many
-from isolitmus.specs.delta_log import latest, open_log
+from isolitmus.specs.delta_log import has_version, latest, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -198,13 +198,12 @@ class FollowedAudit:
         """The commits that have come since, each with what it shows. One that is still being written is left for the
         next time.
         """
-        newest = latest(self.table)
-        while self._ended is None and self._log.last < newest:
+        while self._ended is None and self._next_is_there():
             log = replace(self._log, last=self._log.last + 1)
             try:
                 commit = log.commit(log.last)
             except LogError:
-                if log.last == newest:
+                if not has_version(self.table, log.last + 1):
                     return
                 raise
             try:
@@ -217,6 +216,19 @@ class FollowedAudit:
             for finding in found:
                 self._keep(finding)
             yield commit, found
+
+    def _next_is_there(self) -> bool:
+        """Whether the next commit is there; LogError if only later ones are."""
+        version = self._log.last + 1
+        if has_version(self.table, version):
+            return True
+        newest = latest(self.table)
+        if newest > version and not has_version(self.table, version):
+            raise LogError(
+                f"{self.table}: version {version} is gone, and version {newest} is there: the log was cleaned up while"
+                " it was followed; ask again"
+            )
+        return False
 
     def audit(self) -> Audit:
         """What was found so far."""

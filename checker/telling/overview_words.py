@@ -22,7 +22,9 @@ SHOWN = 5
 """So many near misses are said."""
 LISTED = 6
 """So many counts of a kind."""
-LEFT, RIGHT = 118.0, WIDTH - 8.0
+NAMED = 16
+"""So long is the name of a commit in the picture."""
+LEFT, RIGHT = 126.0, WIDTH - 8.0
 """Where the oldest and the newest version of the picture stand; the names are to the left."""
 
 
@@ -125,7 +127,7 @@ def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
             parts.append(f'<path class="bar" d="M{coordinate(at(_from(span)))} {height}H{end}"/>')
         kind = "start" if span.blind else "commit"
         parts.append(f'<circle class="{kind}" cx="{end}" cy="{height}" r="4"/>')
-        parts.append(label(0, y, f"{span.version} {_short(span.operation)}", "fate"))
+        parts.append(label(0, y, _short(f"{span.version} {span.operation}"), "fate"))
     title = f"Versions {spans[0].version} to {spans[-1].version} of the log"
     said = "; ".join(
         f"version {s.version}, {s.operation}, had read version {s.read}"
@@ -140,5 +142,5 @@ def _from(span: CommitSpan) -> int:
     return span.version - 1 if read is None or not -1 <= read < span.version else read
 
 
-def _short(operation: str) -> str:
-    return operation if len(operation) <= 15 else f"{operation[:14]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= NAMED else f"{text[: NAMED - 1]}…"

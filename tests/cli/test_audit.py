@@ -176,6 +176,18 @@ def test_a_commit_that_is_being_written_is_left_for_the_next_time(call, delta, m
     assert (status, out.count("version 2 (WRITE: 1 file added")) == (0, 1)
 
 
+def test_a_log_that_is_cleaned_up_while_it_is_followed_is_one_sentence(call, delta, monkeypatch):
+    table = delta.table(delta.append(0, "f1"))
+
+    def wait(_):
+        delta.write(table / "_delta_log", 5, delta.append(4, "f5"))
+
+    monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
+    status, _, err = call("audit", table, "--follow")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "version 2 is gone, and version 5 is there" in err
+
+
 def test_following_ends_with_its_time(call, delta):
     status, out, _ = call("audit", delta.table(), "--follow", "--time", "0", "--every", "0.1")
     assert (status, out.splitlines()[-1].partition(": ")[2][:9]) == (0, "1 commit,")

@@ -52,16 +52,22 @@ def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypa
     )
 
 
-@pytest.mark.spark
-def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monkeypatch, session):
-    """No statement comes to its commit within no time at all, which is as good as one that hangs."""
+@pytest.fixture
+def opened(monkeypatch, session):
+    """The engine has the session of all tests: a process has one at a time."""
 
     @contextmanager
-    def opened():
+    def there():
         yield session
 
+    monkeypatch.setattr(engine, "open_session", there)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("opened")
+def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monkeypatch, session):
+    """No statement comes to its commit within no time at all, which is as good as one that hangs."""
     session.kept.clear()  # so that the init statement is carried out
-    monkeypatch.setattr(engine, "open_session", opened)
     replay = engine.replay
     monkeypatch.setattr(engine, "replay", partial(replay, seconds=0))
     status, _, err = call(*RUN)
@@ -130,6 +136,7 @@ def test_a_ctrl_c_while_a_statement_is_parked_ends_everything(tmp_path):
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("opened")
 def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_is_not(call):
     """Of the litmus tests that claims cite, and of the observations, other tests make every one."""
     status, out, _ = call("claims", "verify", "D46", "D10", "--engine", "delta")

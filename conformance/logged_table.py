@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isolitmus.conformance.raw import TYPES as NAMES
 from isolitmus.conformance.tables import PROTOCOLS
+from isolitmus.model.casting import rescaled
 from isolitmus.model.delta_log import LEVEL_KEY, live_files
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.file import File, Stats, TableRow
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.delta_log import LogCommit, LogFile, LogProtocol
-    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
     from isolitmus.specs.toml_file import TomlTable
 
@@ -250,5 +253,10 @@ def _value(said: Any, type_: Type) -> Value:
             return date.fromisoformat(said)
         case "BOOLEAN":
             return bool(said == "true")
+        case "DOUBLE":
+            return float(said)
+        case "TIMESTAMP":
+            return datetime.fromisoformat(str(said)).replace(tzinfo=None)
         case "STRING":
             return str(said)
+    return rescaled(Decimal(str(said)), type_)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.conformance.session import Session
-    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Value
 
 __all__ = ["TYPES", "create_empty", "fill", "quiet", "raw_body"]
@@ -30,6 +31,8 @@ TYPES: Mapping[Type, str] = {
     "STRING": "string",
     "DATE": "date",
     "BOOLEAN": "boolean",
+    "DOUBLE": "double",
+    "TIMESTAMP": "timestamp",
 }
 """Spark's names of the types."""
 DELTA = "org.apache.spark.sql.delta"

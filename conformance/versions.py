@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -177,6 +178,6 @@ def plain_row(values: Iterable[Any]) -> Row:
 
 
 def _plain(value: Any) -> Value:
-    if value is None or isinstance(value, int | str | bool | date):
+    if value is None or isinstance(value, int | str | bool | date | float | Decimal):
         return value
     return str(value)

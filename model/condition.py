@@ -56,6 +56,7 @@ def fallible(condition: ex.Expr) -> bool:
     """Whether some row may make it fail."""
     return any(
         isinstance(part, ex.Arithmetic | ex.Negate)
+        or (isinstance(part, ex.Call) and ex.may_fail(part))
         or (
             isinstance(part, ex.Subquery) and any(map(fallible, (part.item, part.where or ex.TRUE)))
         )

@@ -8,22 +8,28 @@ Overflow of INT and BIGINT is an error, and so is a remainder by zero, as in Spa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.failing import EvaluationError, fit
+from isolitmus.model.functions import FUNCTIONS, calculate, total
+from isolitmus.model.sql_types import common_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from isolitmus.model.schema import Type
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Value
 
 __all__ = [
+    "CONDITIONAL",
     "TRUE",
     "Aggregate",
     "And",
     "Arithmetic",
+    "Call",
     "ColumnRef",
     "Compare",
     "Const",
@@ -34,6 +40,7 @@ __all__ = [
     "Negate",
     "Not",
     "Or",
+    "Parameter",
     "Subquery",
     "conjuncts",
     "evaluate",
@@ -41,6 +48,7 @@ __all__ = [
     "kleene_and",
     "kleene_or",
     "mapped",
+    "may_fail",
     "subqueries",
     "walk",
 ]
@@ -48,19 +56,6 @@ __all__ = [
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
 ArithmeticOp = Literal["+", "-", "*", "%"]
 AggregateName = Literal["count", "sum", "min", "max"]
-
-RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
-
-
-class EvaluationError(IsolitmusError):
-    """A statement that fails while it runs; ``exception`` is the class that Spark raises, ``error_class``
-    its error class, where the model knows it.
-    """
-
-    def __init__(self, exception: str, text: str, error_class: str | None = None) -> None:
-        super().__init__(text)
-        self.exception = exception
-        self.error_class = error_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +82,43 @@ class ColumnRef:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a client gives a value, ``:name``."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return f":{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of its operands: one of ``model.functions``, ``case`` (conditions and values by turns,
+    what else at the end) or ``coalesce``. CAST is to its ``type``.
+    """
+
+    function: str
+    operands: tuple[Expr, ...]
+    type: Type
+
+    def __str__(self) -> str:
+        shown = list(map(str, self.operands))
+        match self.function:
+            case "cast":
+                return f"CAST({shown[0]} AS {self.type})"
+            case "case":
+                pairs = zip(shown[:-1:2], shown[1::2], strict=True)
+                whens = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
+                return f"CASE {whens} ELSE {shown[-1]} END"
+            case "like":
+                return " LIKE ".join(shown)
+            case "divide":
+                return f"({' / '.join(shown)})"
+        return f"{self.function}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +281,8 @@ class Subquery:
 Expr = (
     Const
     | ColumnRef
+    | Parameter
+    | Call
     | Negate
     | Arithmetic
     | Compare
@@ -260,6 +294,8 @@ Expr = (
     | Aggregate
     | Subquery
 )
+CONDITIONAL = ("case", "coalesce")
+"""Functions that compute only those of their operands that they need."""
 TRUE = Const(True, "BOOLEAN")
 
 
@@ -295,21 +331,57 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
             return True if a in values else None if None in values else False
         case IsNull(operand):
             return evaluate(operand, rows, group) is None
+        case Call():
+            return _call(expr, rows, group)
         case Negate(operand, type_):
             a = evaluate(operand, rows, group)
-            return None if a is None else fit(-_int(a), type_)
+            return None if a is None else _negated(a, type_)
         case Arithmetic("%", left, right):
             return _remainder(left, evaluate(right, rows, group), rows, group)
         case Arithmetic(op, left, right, type_):
             x, y = evaluate(left, rows, group), evaluate(right, rows, group)
             if x is None or y is None:
                 return None
-            m, n = _int(x), _int(y)
-            return fit(m + n if op == "+" else m - n if op == "-" else m * n, type_)
+            return calculate(op, x, y, type_)
         case Aggregate(function, operand):
-            return _aggregate(function, operand, group)
+            return _aggregate(function, operand, group, expr.type)
         case Subquery():
             return _subquery(expr, rows)
+        case Parameter():
+            raise UndeterminedError(f"the parameter {expr} has no value")
+
+
+def _call(expr: Call, rows: Sequence[Row], group: Sequence[Sequence[Row]]) -> Value:
+    if expr.function == "case":
+        pairs = zip(expr.operands[:-1:2], expr.operands[1::2], strict=True)
+        chosen = (then for when, then in pairs if evaluate(when, rows, group) is True)
+        return evaluate(next(chosen, expr.operands[-1]), rows, group)
+    if expr.function == "coalesce":
+        values = (evaluate(operand, rows, group) for operand in expr.operands)
+        return next((value for value in values if value is not None), None)
+    function = FUNCTIONS[expr.function]
+    operands = [evaluate(operand, rows, group) for operand in expr.operands]
+    if function.strict and None in operands:
+        return None
+    return function.compute(operands, expr.type)
+
+
+def may_fail(call: Call) -> bool:
+    """Whether some operands make the function itself fail.
+
+    >>> text = ColumnRef(0, 0, "s", "STRING")
+    >>> may_fail(Call("cast", (text,), "INT")), may_fail(Call("upper", (text,), "STRING"))
+    (True, False)
+    """
+    if call.function != "cast":
+        return call.function not in CONDITIONAL and FUNCTIONS[call.function].fails
+    source = call.operands[0].type
+    return call.type not in ("STRING", source) and common_type((source, call.type)) != call.type
+
+
+def _negated(value: Value, type_: Type) -> Value:
+    assert isinstance(value, int | float | Decimal), "the SQL reader lets only numbers have a sign"
+    return fit(-value, type_) if isinstance(value, int) else -value + 0
 
 
 def kleene_and(a: Value, b: Value) -> bool | None:
@@ -322,11 +394,6 @@ def kleene_or(a: Value, b: Value) -> bool | None:
     return True if a is True or b is True else None if a is None or b is None else False
 
 
-def _int(value: Value) -> int:
-    assert isinstance(value, int), "the SQL reader lets only integers into arithmetic"
-    return value
-
-
 def _remainder(
     left: Expr, by: Value, rows: Sequence[Row], group: Sequence[Sequence[Row]]
 ) -> int | None:
@@ -334,7 +401,9 @@ def _remainder(
     divided = None if by is None else evaluate(left, rows, group)
     if by is None or divided is None:
         return None
-    m, n = _int(divided), _int(by)
+    assert isinstance(divided, int), "the SQL reader lets only integers have a remainder"
+    assert isinstance(by, int)
+    m, n = divided, by
     if n == 0:
         raise EvaluationError(
             "SparkArithmeticException", f"{m} % 0 has no value", "REMAINDER_BY_ZERO"
@@ -388,7 +457,7 @@ def _subquery(expr: Subquery, rows: Sequence[Row]) -> Value:
 
 
 def _aggregate(
-    function: AggregateName, operand: Expr | None, group: Sequence[Sequence[Row]]
+    function: AggregateName, operand: Expr | None, group: Sequence[Sequence[Row]], type_: Type
 ) -> Value:
     if operand is None:
         return len(group)
@@ -404,38 +473,11 @@ def _aggregate(
         case "count":
             return len(values)
         case "sum":
-            return _sum([_int(v) for v in values]) if values else None
+            return total(values, type_) if values else None
         case "min":
             return min(values, default=None)
         case "max":
             return max(values, default=None)
-
-
-def _sum(values: Sequence[int]) -> int:
-    """The sum in BIGINT. Of no order that the rows may come in a part overflows if neither what is
-    positive does nor what is negative; some order is without overflow wherever the whole is.
-    """
-    total = fit(sum(values), "BIGINT")
-    low, high = RANGES["BIGINT"]
-    if sum(v for v in values if v > 0) > high or sum(v for v in values if v < 0) < low:
-        raise UndeterminedError(
-            f"a sum of {len(values)} values is {total}, which fits into BIGINT, but in some order of the"
-            " rows a part of it does not: whether an engine fails on that is up to its plan"
-        )
-    return total
-
-
-def fit(value: int, type_: Type, error: str = "SparkArithmeticException") -> int:
-    """The integer, if the type holds it; else the error that Spark's ANSI mode raises.
-
-    >>> fit(2**31, "INT")
-    Traceback (most recent call last):
-    isolitmus.model.expression.EvaluationError: 2147483648 does not fit into INT
-    """
-    low, high = RANGES[type_]
-    if not low <= value <= high:
-        raise EvaluationError(error, f"{value} does not fit into {type_}")
-    return value
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
@@ -472,12 +514,16 @@ def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
             return replace(expr, operand=mapped(expr.operand, change))
         case Aggregate(operand=operand) if operand is not None:
             return replace(expr, operand=mapped(operand, change))
+        case Call(operands=operands):
+            return replace(expr, operands=tuple(mapped(o, change) for o in operands))
         case _:
             return expr
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and all inside it; of a subquery only the columns of the query around it."""
+def walk(expr: Expr, *, certain: bool = False) -> Iterator[Expr]:
+    """The expression and all inside it; of a subquery only the columns of the query around it. ``certain``:
+    without what is computed only if a condition holds.
+    """
     yield expr
     match expr:
         case (
@@ -486,15 +532,19 @@ def walk(expr: Expr) -> Iterator[Expr]:
             | And(left, right)
             | Or(left, right)
         ):
-            yield from walk(left)
-            yield from walk(right)
+            yield from walk(left, certain=certain)
+            yield from walk(right, certain=certain)
         case Not(operand) | Negate(operand) | In(operand) | IsNull(operand):
-            yield from walk(operand)
+            yield from walk(operand, certain=certain)
         case Aggregate(_, operand) if operand is not None:
-            yield from walk(operand)
+            yield from walk(operand, certain=certain)
+        case Call(operands=operands):
+            first = certain and expr.function in CONDITIONAL
+            for part in operands[:1] if first else operands:
+                yield from walk(part, certain=certain)
         case Subquery(operand=operand):
             if operand is not None:
-                yield from walk(operand)
+                yield from walk(operand, certain=certain)
             yield from expr.outer()
         case _:
             pass

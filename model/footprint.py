@@ -91,6 +91,10 @@ class Footprint:
     """The predicates on partitions that it read, each a conjunction; an empty one is TRUE."""
     files: frozenset[str] = frozenset()
     """The paths of the files that it read: those left after partition pruning and skipping."""
+    doubted: frozenset[str] = frozenset()
+    """The paths of files that it may have read as well: that is up to Spark's optimizer."""
+    wide: tuple[tuple[Expr, ...], ...] = ()
+    """Predicates on partitions in the place of which Spark's optimizer may have found narrower ones."""
     adds: tuple[Row, ...] = ()
     """The partitions of the files that it adds."""
     removes: frozenset[str] = frozenset()
@@ -143,7 +147,7 @@ class Footprint:
 
         What commitLarge writes is never one.
         """
-        reads = self.predicates or self.files
+        reads = self.predicates or self.wide or self.files
         return not self.removes and not reads and not self.settings.large
 
     @property

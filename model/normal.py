@@ -14,11 +14,12 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model import expression as ex
+from isolitmus.model.unwrapping import unwrapped, unwraps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["columns", "normal", "query_surprise", "surprise"]
+__all__ = ["columns", "normal", "optimized", "query_surprise", "strict_columns", "surprise"]
 
 FLIPPED: dict[ex.CompareOp, ex.CompareOp] = {
     "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
@@ -48,6 +49,46 @@ def columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))
 
 
+def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
+    """Those of which Spark knows that a NULL in one makes the expression NULL (nullIntolerant).
+
+    >>> s = ex.ColumnRef(0, 0, "s", "STRING")
+    >>> [len(strict_columns(ex.Call(name, (s,), "STRING"))) for name in ("upper", "coalesce", "concat")]
+    [1, 0, 0]
+    """
+    lenient = (*ex.CONDITIONAL, "concat", "greatest", "least")
+    if isinstance(expr, ex.Call) and expr.function in lenient:
+        return ()
+    if isinstance(expr, ex.Call):
+        return tuple(column for operand in expr.operands for column in strict_columns(operand))
+    if isinstance(expr, ex.Compare | ex.Arithmetic):
+        return (*strict_columns(expr.left), *strict_columns(expr.right))
+    if isinstance(expr, ex.Negate):
+        return strict_columns(expr.operand)
+    return (expr,) if isinstance(expr, ex.ColumnRef) else ()
+
+
+@lru_cache(maxsize=10_000)
+def optimized(expr: ex.Expr) -> bool:
+    """Whether Spark's optimizer may make something of an expression that is not modelled: conditions of CASE
+    and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
+    """
+    return any(
+        isinstance(part, ex.Call)
+        and (
+            part.function in ex.CONDITIONAL
+            or (
+                part.function == "cast"
+                and (
+                    part.operands[0].type == "TIMESTAMP"
+                    or unwraps(part.operands[0].type, part.type)
+                )
+            )
+        )
+        for part in ex.walk(expr)
+    )
+
+
 def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
     """The parts of a disjunction, left to right."""
     if isinstance(expr, ex.Or):
@@ -66,6 +107,8 @@ def surprise(condition: ex.Expr) -> str | None:
             constants = sum(isinstance(e, ex.Const) for e in ex.walk(part))
             if constants >= SEVERAL and columns(part):
                 return f"'{part}' has several constants; write one"
+        if isinstance(part, ex.Compare) and (never := _never(part)):
+            return never
         if isinstance(part, ex.In) and None in part.values:
             return f"'{part}' has a NULL in its list; leave it out"
         if isinstance(part, ex.And | ex.Or):
@@ -75,6 +118,18 @@ def surprise(condition: ex.Expr) -> str | None:
                 opposite = _boolean(operand, negated=True)
                 if opposite in forms and not _null_test(form):
                     return f"'{part}' has '{form}' and its opposite"
+    return None
+
+
+def _never(part: ex.Compare) -> str | None:
+    """That a column is compared with a constant which is no value of its type."""
+    plain = _boolean(part, negated=False)
+    if isinstance(plain, ex.Compare) and plain.op in ("=", "<>"):
+        match plain.left, plain.right:
+            case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
+                value is not None and unwraps(column.type, plain.left.type)
+            ):
+                return f"'{part}' asks for {value}, which no {column.type} is"
     return None
 
 
@@ -126,6 +181,13 @@ def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
                 only = ex.Const(distinct[0], operand.type)
                 return _comparison("<>" if negated else "=", inner, only)
             return ex.Not(ex.In(inner, distinct)) if negated else ex.In(inner, distinct)
+        case ex.Call("like", (subject, ex.Const(str() as pattern))) if not {"%", "_"} & set(
+            pattern
+        ):
+            return _comparison("<>" if negated else "=", subject, ex.Const(pattern, "STRING"))
+        case ex.Call():
+            found = _value(expr)
+            return ex.Not(found) if negated else found
         case _:
             return ex.Not(expr) if negated else expr
 
@@ -163,6 +225,17 @@ def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
         op, left, right = FLIPPED[op], right, left
     if isinstance(right, ex.Const) and isinstance(right.value, bool) and op in ("=", "<>"):
         return left if (op == "=") == right.value else ex.Not(left)
+    match left, right:
+        case ex.Const(), ex.Const():
+            return ex.Const(ex.evaluate(ex.Compare(op, left, right), ()), "BOOLEAN")
+        case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
+            value is not None and unwraps(column.type, left.type)
+        ):
+            found = unwrapped(op, value, column.type)
+            if found is not None:
+                return ex.Compare(found[0], column, ex.Const(found[1], column.type))
+        case _:
+            pass
     return ex.Compare(op, left, right)
 
 
@@ -182,6 +255,13 @@ def _value(expr: ex.Expr) -> ex.Expr:
             if isinstance(b, ex.Const) and b.value == neutral and a.type == type_:
                 return a
             return ex.Arithmetic(op, a, b, type_)
+        case ex.Call(function, operands, type_):
+            if function in ex.CONDITIONAL:
+                return expr
+            inside = tuple(map(_value, operands))
+            call = ex.Call(function, inside, type_)
+            constant = all(isinstance(operand, ex.Const) for operand in inside)
+            return ex.Const(ex.evaluate(call, ()), type_) if constant else call
         case ex.Negate(operand, type_):
             inner = _value(operand)
             if isinstance(inner, ex.Const):

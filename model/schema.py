@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.model.file import File, RawFile
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["TYPES", "Column", "Identity", "Index", "Schema", "Type"]
-
-Type = Literal["INT", "BIGINT", "STRING", "DATE", "BOOLEAN"]
-TYPES: tuple[Type, ...] = get_args(Type)
+__all__ = ["Column", "Identity", "Index", "Schema"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def value(of: Value) -> str:
             return "true" if of else "false"
         case date():
             return of.isoformat()
-        case int():
+        case int() | float():
             return str(of)
+        case Decimal():
+            return quoted(f"{of:f}")
         case str():
             return quoted(of)
 

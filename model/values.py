@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "Rows", "Value", "literal", "show_row", "sort_rows", "to_json"]
 
-Value = int | str | bool | date | None
+Value = int | str | bool | date | Decimal | float | None
+"""A timestamp is a datetime, which is a date."""
 Row = tuple[Value, ...]
 Rows = tuple[Row, ...]
 
@@ -41,6 +43,12 @@ def literal(value: Value) -> str:
             return "TRUE" if value else "FALSE"
         case int():
             return str(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            return f"TIMESTAMP '{value.isoformat(' ')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
         case str():
@@ -53,5 +61,16 @@ def show_row(row: Row) -> str:
 
 
 def to_json(rows: Rows) -> list[list[object]]:
-    """The rows as JSON has them: NULL as null, dates as ISO text."""
-    return [[v.isoformat() if isinstance(v, date) else v for v in row] for row in rows]
+    """The rows as JSON has them: NULL as null, dates, timestamps and decimals as texts."""
+    return [list(map(_json, row)) for row in rows]
+
+
+def _json(value: Value) -> object:
+    match value:
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return f"{value:f}"
+    return value

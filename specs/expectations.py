@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from isolitmus.model.schema import Type
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Rows, Value
     from isolitmus.specs.reached import Tables

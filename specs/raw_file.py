@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.expression import Expr
-    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row, Value
     from isolitmus.specs.apart import Feature

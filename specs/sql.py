@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.specs.apart import Feature
 
 __all__ = ["defines", "read_statement", "resolve", "resolved", "syntax_of", "tables_named"]
@@ -46,17 +47,25 @@ GENERATED: frozenset[Feature] = frozenset(
 )
 
 
-def read_statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
+def read_statement(
+    sql: str,
+    schemas: Mapping[str, Schema],
+    label: str = "SQL",
+    types: Mapping[str, Type] | None = None,
+) -> st.Statement:
     """The statement of a text, its tables and columns resolved against the schemas (by table name).
 
-    ``label`` says in messages where the text stands. Raises SqlError with line, column and caret.
+    ``label`` says in messages where the text stands, ``types`` of which type each of its parameters is: they
+    stay in it (``Parameter``). Raises SqlError with line, column and caret.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
     >>> read_statement("DELETE FROM t WHERE part = 0", {"t": t}).where.op
     '='
+    >>> print(read_statement("DELETE FROM t WHERE part < :p + 1", {"t": t}, types={"p": "INT"}).where)
+    part < (:p + 1)
     """
-    return resolve(Syntax(sql, label), schemas)
+    return resolve(Syntax(sql, label).typed(types or {}), schemas)
 
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:

@@ -16,7 +16,8 @@ from isolitmus.model import definition as df
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES, MAPPING_MODE, SUPPORTED
-from isolitmus.model.schema import TYPES, Column
+from isolitmus.model.schema import Column
+from isolitmus.model.sql_types import NAMED_TYPES, type_named
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.parameters import bound
 from isolitmus.specs.properties import misspelled, unmodelled
@@ -69,7 +70,9 @@ INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 TEXT = r"'([^']*)'"
 PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
 KEY = re.compile(rf"\s*{TEXT}\s*")
-DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+)\s*")
+DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
+BETWEEN = re.compile(r",(?![^()]*\))")
+"""The commas between columns."""
 SEVERAL: Mapping[str, str] = {
     "rowTracking": "row ids go file by file",
     "inCommitTimestamp": "it is switched off first",
@@ -261,13 +264,13 @@ class DefinitionReader(QueryReader):
         if body.startswith("(") and body.endswith(")"):
             body = body[1:-1]
         columns: list[Column] = []
-        for part in body.split(","):
+        for part in BETWEEN.split(body):
             declared = DECLARED.fullmatch(part)
             if declared is None:
                 self.outside(f"'{part.strip()}' is no new column; write NAME TYPE, …")
-            name, type_ = declared[1], declared[2].upper()
-            if type_ not in TYPES:
-                self.outside(f"no type '{declared[2]}'{near(type_, TYPES)}")
+            name, type_ = declared[1], type_named(declared[2])
+            if type_ is None:
+                self.outside(f"no type '{declared[2]}'{near(declared[2].upper(), NAMED_TYPES)}")
             taken = [c.name.lower() for c in (*schema.columns, *columns)]
             if name.lower() in taken:
                 self.outside(f"table {schema.name} has a column '{name}' already", "column there")

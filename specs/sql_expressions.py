@@ -1,44 +1,33 @@
 """Read a sqlglot expression into the model's own tree, columns resolved and types checked.
 
 White-listed: a node, or an argument of a node, that is not handled here is refused with its place
-in the author's text. There are no implicit casts but INT to BIGINT, and of a text that is compared with a DATE
-(Spark 4.2.0, AnsiTypeCoercion.scala, findWiderTypeForString).
+in the author's text. Implicit casts are those of Spark's ANSI mode (``model.sql_types.common_type``).
 """
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import TYPE_CHECKING, Literal, NoReturn, get_args
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
 
-import sqlglot
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
-from isolitmus.model.errors import brief, near
-from isolitmus.model.expression import RANGES
+from isolitmus.model.failing import RANGES
+from isolitmus.model.sql_types import INTEGERS, common_type, decimal_of, decimal_type, is_number
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.written import located
+from isolitmus.specs.sql_functions import FunctionReader, unified, untyped
+from isolitmus.specs.sql_literals import GIVES, coerced, explicit_cast, number, operand_type
+from isolitmus.specs.sql_scope import only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.errors import SqlProblem
-    from isolitmus.model.schema import Column, Type
+    from isolitmus.model.sql_types import Type
+    from isolitmus.specs.sql_scope import NameScope
 
-    SubqueryReader = Callable[
-        ["NameScope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery
-    ]
+__all__ = ["read_expression"]
 
-__all__ = ["NameScope", "Side", "SqlText", "only", "read_expression"]
-
-DIGITS = re.compile("0*([0-9]+)")
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-LONGEST = len(str(RANGES["BIGINT"][1]))
-INTEGERS = ("INT", "BIGINT")
 COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -60,105 +49,6 @@ AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
     exp.Max: "max",
 }
 Context = Literal["row", "aggregate", "constant"]
-DIALECT = "databricks"
-LOOK_BACK, LOOK_AHEAD = 4, 100
-"""So many words before the first place that a node remembers, and from there on, what it was is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlText:
-    """The author's text, and what to call it in a message (``reorder.toml, transaction delete``)."""
-
-    text: str
-    label: str
-
-    def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
-        """Raise a SqlError that points at the node."""
-        start = 0 if node is None else _start(node)
-        raise located(self.label, self.text, start, brief(problem), kind)
-
-    def written(self, node: exp.Expr) -> str:
-        """What the author wrote for a node: the words of the text that read as it.
-
-        >>> tree = sqlglot.parse_one("SELECT 1 WHERE id!=1 AND  lower(n)='a'", dialect="databricks")
-        >>> SqlText("SELECT 1 WHERE id!=1 AND  lower(n)='a'", "SQL").written(tree.args["where"].this)
-        "id!=1 AND  lower(n)='a'"
-        """
-        names = list(node.find_all(exp.Identifier)) if isinstance(node, exp.Column) else []
-        if names and all("end" in name.meta for name in names):
-            return self.text[_start(node) : max(name.meta["end"] for name in names) + 1]
-        tokens = sqlglot.tokenize(self.text, dialect=DIALECT)
-        first = next((k for k, t in enumerate(tokens) if t.end >= _start(node)), 0)
-        for low in range(first, max(first - LOOK_BACK, -1), -1):
-            for high in range(low, min(low + LOOK_AHEAD, len(tokens))):
-                words = self.text[tokens[low].start : tokens[high].end + 1]
-                with suppress(SqlglotError):
-                    if sqlglot.parse_one(words, dialect=DIALECT) == node:
-                        return words
-        return node.sql(DIALECT)
-
-
-def _start(node: exp.Expr) -> int:
-    return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One table (or MERGE source) in scope, under the name that qualifies its columns."""
-
-    name: str
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NameScope:
-    """What a column name may mean: the sides in order; side 0 is the target or the only table. The
-    first ``outer`` of them belong to the query around a subquery, and come second.
-
-    ``subquery`` reads a subquery; where there can be none, it is the sentence that says so.
-    """
-
-    place: SqlText
-    sides: tuple[Side | None, ...]
-    subquery: SubqueryReader | str = f"a subquery here {OUTSIDE}"
-    outer: int = 0
-
-    def resolve(self, node: exp.Column) -> ex.ColumnRef:
-        """The column that a name denotes; refused if there is none, or more than one."""
-        if node.args.get("db") or node.args.get("catalog"):
-            self.place.refuse(
-                node, f"column '{self.place.written(node)}' is qualified too far; use table.column"
-            )
-        name, qualifier = node.name, node.table
-        shown = f"{qualifier}.{name}" if qualifier and self.outer else name
-        every = [
-            ex.ColumnRef(s, i, shown, column.type)
-            for s, side in enumerate(self.sides)
-            if side is not None and (not qualifier or side.name.lower() == qualifier.lower())
-            for i, column in enumerate(side.columns)
-            if column.name.lower() == name.lower()
-        ]
-        found = [ref for ref in every if ref.side >= self.outer] or every
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = " or ".join(f"{s.name}.{name}" for s in self.sides if s is not None)
-            self.place.refuse(node, f"column '{name}' is ambiguous; write {names}")
-        known = [c.name for s in self.sides if s is not None for c in s.columns]
-        self.place.refuse(
-            node, f"no column '{self.place.written(node)}' here{near(name, known)}", "no column"
-        )
-
-
-def only(place: SqlText, node: exp.Expr, *handled: str) -> None:
-    """Refuse a node that carries an argument which is not handled."""
-    for key, value in node.args.items():
-        if value and key not in handled:
-            shown = value[0] if isinstance(value, list) else value
-            place.refuse(
-                shown if isinstance(shown, exp.Expr) else node,
-                f"'{key.rstrip('_').replace('_', ' ').upper()}' {OUTSIDE}",
-            )
 
 
 def read_expression(
@@ -201,7 +91,10 @@ class _ExpressionReader:
             case exp.Literal() | exp.Neg(this=exp.Literal()):
                 return self._literal(node)
             case exp.Cast():
-                return self._date(node)
+                only(place, node, "this", "to")
+                return explicit_cast(place, node, self.read(node.this, null))
+            case exp.Placeholder() if node.name in place.types:
+                return ex.Parameter(node.name, place.types[node.name])
             case exp.Column():
                 if self.context == "constant":
                     place.refuse(
@@ -216,7 +109,8 @@ class _ExpressionReader:
                     )
                 return column
             case exp.Neg():
-                operand = self._integer(node.this)
+                operand = self._number(node.this, self.read(node.this))
+                node.meta[GIVES] = operand.type
                 return ex.Negate(operand, operand.type)
             case exp.And() | exp.Or():
                 only(place, node, "this", "expression")
@@ -236,7 +130,10 @@ class _ExpressionReader:
                 return self._subquery("exists", node)
             case exp.Subquery():
                 return self._subquery("scalar", node)
-        place.refuse(node, f"'{place.written(node)}' {OUTSIDE}")
+        found = FunctionReader(place, self.read).function(node, null)
+        if found is None:
+            place.refuse(node, f"'{place.written(node)}' {OUTSIDE}")
+        return found
 
     def _subquery(
         self,
@@ -261,56 +158,26 @@ class _ExpressionReader:
 
     def _literal(self, node: exp.Expr) -> ex.Const:
         digits = node.this if isinstance(node, exp.Neg) else node
-        if digits.is_string:
-            if node is not digits:
-                self.scope.place.refuse(node, "a string has no sign")
-            return ex.Const(digits.this, "STRING")
-        number = DIGITS.fullmatch(digits.this)
-        if number is None:
-            self.scope.place.refuse(
-                node, f"number '{digits.this}' is not an integer; the types are INT and BIGINT"
-            )
-        if len(number[1]) <= LONGEST:
-            value = int(number[1]) * (1 if node is digits else -1)
-            for type_ in get_args(Literal["INT", "BIGINT"]):
-                if RANGES[type_][0] <= value <= RANGES[type_][1]:
-                    return ex.Const(value, type_)
-        self.scope.place.refuse(node, f"{digits.this} does not fit into BIGINT")
+        if not digits.is_string:
+            return number(self.scope.place, node)
+        if node is not digits:
+            self.scope.place.refuse(node, "a string has no sign")
+        return ex.Const(digits.this, "STRING")
 
-    def _date(self, node: exp.Cast) -> ex.Const:
-        source = node.this
-        if not (node.to.is_type("date") and isinstance(source, exp.Literal) and source.is_string):
-            self.scope.place.refuse(node, f"a CAST {OUTSIDE}; of types, DATE '…' is read")
-        return self._day(source.this, node, "DATE 'YYYY-MM-DD'")
-
-    def _day(self, text: str, node: exp.Expr, form: str) -> ex.Const:
-        """The date of a text: other spellings are not the same dates everywhere, or none."""
-        if DAY.fullmatch(text):
-            with suppress(ValueError):
-                return ex.Const(date.fromisoformat(text), "DATE")
-        self.scope.place.refuse(node, f"'{text}' is no date; write {form}")
-
-    def _cast(self, value: ex.Expr, other: ex.Expr, node: exp.Expr) -> ex.Expr:
-        """What a value is beside another one: a text beside a DATE is the date that it says."""
-        if other.type == "DATE" and isinstance(value, ex.Const) and value.type == "STRING":
-            return self._day(str(value.value), node, "'YYYY-MM-DD'")
-        return value
-
-    def _typed(self, node: exp.Expr, types: tuple[str, ...], what: str) -> ex.Expr:
-        operand = self.read(node)
-        if operand.type not in types:
-            self.scope.place.refuse(
-                node,
-                f"'{self.scope.place.written(node)}' is {operand.type}; {what} is wanted here",
-                "type",
-            )
+    def _number(self, node: exp.Expr, operand: ex.Expr) -> ex.Expr:
+        if not is_number(operand.type):
+            written = self.scope.place.written(node)
+            problem = f"'{written}' is {operand.type}; a number is wanted here"
+            self.scope.place.refuse(node, problem, "type")
         return operand
 
-    def _integer(self, node: exp.Expr) -> ex.Expr:
-        return self._typed(node, INTEGERS, "INT or BIGINT")
-
     def _boolean(self, node: exp.Expr) -> ex.Expr:
-        return self._typed(node, ("BOOLEAN",), "a condition")
+        operand = self.read(node, "BOOLEAN")
+        if operand.type != "BOOLEAN":
+            written = self.scope.place.written(node)
+            problem = f"'{written}' is {operand.type}; a condition is wanted here"
+            self.scope.place.refuse(node, problem, "type")
+        return operand
 
     def _column(self, node: exp.Expr) -> ex.Expr:
         """IS NULL of anything but a column is skipped by other rules in Delta: not modelled."""
@@ -320,50 +187,81 @@ class _ExpressionReader:
         return operand
 
     def _arithmetic(self, node: exp.Expr) -> ex.Expr:
-        only(self.scope.place, node, "this", "expression")
-        left, right = self._integer(node.this), self._integer(node.expression)
-        type_: Type = "BIGINT" if "BIGINT" in (left.type, right.type) else "INT"
-        return ex.Arithmetic(ARITHMETIC[type(node)], left, right, type_)
+        place = self.scope.place
+        only(place, node, "this", "expression")
+        op, parts = ARITHMETIC[type(node)], (node.this, node.expression)
+        both = [self.read(part) for part in parts if not isinstance(part, exp.Interval)]
+        dated = len(both) == 1 or "DATE" in (both[0].type, both[1].type)
+        if isinstance(node, exp.Add | exp.Sub) and dated and not place.plain:
+            return FunctionReader(place, self.read).date_sum(node, *both)
+        for part, value in zip(parts, both, strict=True):
+            self._number(part, value)
+        types = {value.type for value in both}
+        type_: Type = "BIGINT" if "BIGINT" in types else "INT"
+        if not types <= set(INTEGERS):
+            if op == "%":
+                place.refuse(node, f"a remainder of anything but INT and BIGINT {OUTSIDE}")
+            exact = "DOUBLE" not in types
+            wanted = [_decimal(operand_type(v)) if exact else "DOUBLE" for v in both]
+            found = _result(op, *wanted) if exact else "DOUBLE"
+            if found is None:
+                place.refuse(node, f"a result of more than 38 digits {OUTSIDE}")
+            type_ = found
+            both = [
+                coerced(place, part, value, target)
+                for part, value, target in zip(parts, both, wanted, strict=True)
+            ]
+        node.meta[GIVES] = type_
+        return ex.Arithmetic(op, both[0], both[1], type_)
 
     def _compare(self, node: exp.Expr) -> ex.Expr:
-        only(self.scope.place, node, "this", "expression")
-        left, right = self.read(node.this), self.read(node.expression)
-        left, right = (
-            self._cast(left, right, node.this),
-            self._cast(right, left, node.expression),
-        )
-        for side, part in ((left, node.this), (right, node.expression)):
-            if side == ex.Const(None, "INT"):
-                self.scope.place.refuse(part, "a comparison with NULL is never true; use IS NULL")
-        if left == right:
-            self.scope.place.refuse(
-                node,
-                f"'{self.scope.place.written(node)}' compares a thing with itself; use IS NOT NULL",
+        place = self.scope.place
+        only(place, node, "this", "expression")
+        parts = (node.this, node.expression)
+        read = [self.read(part) for part in parts]
+        for value, part in zip(read, parts, strict=True):
+            if untyped(value) and isinstance(part, exp.Null):
+                place.refuse(part, "a comparison with NULL is never true; use IS NULL")
+        both = self._comparable(node, parts, read)
+        left, right = _narrowed(both[0], both[1]), _narrowed(both[1], both[0])
+        if left == right and not isinstance(left, ex.Const | ex.Parameter):
+            place.refuse(
+                node, f"'{place.written(node)}' compares a thing with itself; use IS NOT NULL"
             )
         for column, value, part in ((left, right, node.expression), (right, left, node.this)):
             if column.type == "INT" and isinstance(value, ex.Const) and value.type == "BIGINT":
-                self.scope.place.refuse(part, f"{value} does not fit into INT, as '{column}' does")
-        both_integers = left.type in INTEGERS and right.type in INTEGERS
-        if left.type != right.type and not both_integers:
-            self.scope.place.refuse(
-                node,
-                f"'{self.scope.place.written(node)}' compares {left.type} with {right.type};"
-                " there are no implicit casts but INT to BIGINT, and of a text 'YYYY-MM-DD' to DATE",
-                "type",
-            )
+                place.refuse(part, f"{value} does not fit into INT, as '{column}' does")
         return ex.Compare(COMPARISONS[type(node)], left, right)
 
+    def _comparable(
+        self, node: exp.Expr, parts: Sequence[exp.Expr], values: Sequence[ex.Expr]
+    ) -> list[ex.Expr]:
+        """Values in the type in which Spark compares them; of an integer that is written out beside a
+        decimal, its digits count.
+        """
+        if any(decimal_of(value.type) for value in values):
+            values = [
+                coerced(self.scope.place, part, value, operand_type(value))
+                for part, value in zip(parts, values, strict=True)
+            ]
+        return unified(self.scope.place, node, parts, values)[1]
+
     def _in(self, node: exp.In) -> ex.Expr:
-        only(self.scope.place, node, "this", "expressions")
+        place = self.scope.place
+        only(place, node, "this", "expressions")
         operand = self.read(node.this)
         constants = _ExpressionReader(self.scope, "constant")
-        values = [self._cast(constants.read(v, operand.type), operand, v) for v in node.expressions]
-        for value, part in zip(values, node.expressions, strict=True):
-            if not isinstance(value, ex.Const):
-                self.scope.place.refuse(part, "IN takes literals only")
-            if value.type != operand.type and not {value.type, operand.type} <= set(INTEGERS):
-                self.scope.place.refuse(part, f"{value} is {value.type}, not {operand.type}")
-        return ex.In(operand, tuple(v.value for v in values if isinstance(v, ex.Const)))
+        parts = [node.this, *node.expressions]
+        read = [operand, *(constants.read(v, operand.type) for v in node.expressions)]
+        _, values = unified(place, node, parts, read)
+        operand, *listed = values
+        for value, part in zip(listed, node.expressions, strict=True):
+            if not isinstance(value, ex.Const | ex.Parameter):
+                place.refuse(part, "IN takes literals only")
+        if any(isinstance(value, ex.Parameter) for value in listed):
+            alternatives: list[ex.Expr] = [ex.Compare("=", operand, value) for value in listed]
+            return reduce(ex.Or, alternatives)
+        return ex.In(operand, tuple(v.value for v in listed if isinstance(v, ex.Const)))
 
     def _aggregate(self, node: exp.Expr) -> ex.Expr:
         place = self.scope.place
@@ -376,7 +274,42 @@ class _ExpressionReader:
                 place.refuse(node, f"{function} takes a column")
             return ex.Aggregate("count", None, "BIGINT")
         operand = _ExpressionReader(self.scope, "row").read(node.this)
-        if function == "sum" and operand.type not in INTEGERS:
+        type_: Type | None = "BIGINT" if function == "count" else operand.type
+        if function == "sum":
+            type_ = _summed(operand.type)
+        if type_ is None:
             place.refuse(node, f"sum of {operand.type} {OUTSIDE}")
-        type_: Type = "BIGINT" if function in ("count", "sum") else operand.type
+        node.meta[GIVES] = type_
         return ex.Aggregate(function, operand, type_)
+
+
+def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
+    """A constant beside an INT as one, if it is (UnwrapCastInBinaryComparison)."""
+    if isinstance(value, ex.Const) and (value.type, other.type) == ("BIGINT", "INT"):
+        low, high = RANGES["INT"]
+        if isinstance(value.value, int) and low <= value.value <= high:
+            return ex.Const(value.value, "INT")
+    return value
+
+
+def _decimal(type_: Type) -> Type:
+    """The decimals that an operand beside decimals is."""
+    return common_type((type_, "DECIMAL(1,0)")) or type_
+
+
+def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
+    """The type of a result of decimals (DecimalPrecisionTypeCoercion.scala)."""
+    (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (left, right))
+    if op == "*":
+        return decimal_type(p + q + 1, s + t)
+    return decimal_type(max(p - s, q - t) + max(s, t) + 1, max(s, t))
+
+
+def _summed(type_: Type) -> Type | None:
+    """The type of a sum."""
+    if type_ in INTEGERS:
+        return "BIGINT"
+    found = decimal_of(type_)
+    if found is not None:
+        return decimal_type(min(found[0] + 10, 38), found[1])
+    return type_ if type_ == "DOUBLE" else None

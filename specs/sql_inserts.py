@@ -11,14 +11,17 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
+from isolitmus.model.casting import castable
 from isolitmus.model.errors import near
 from isolitmus.model.normal import normal
 from isolitmus.model.number import many
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.features import features
 from isolitmus.specs.resolving import resolves
-from isolitmus.specs.sql_expressions import INTEGERS, NameScope, Side, only, read_expression
+from isolitmus.specs.sql_expressions import read_expression
+from isolitmus.specs.sql_literals import coerced
 from isolitmus.specs.sql_queries import QueryReader
+from isolitmus.specs.sql_scope import NameScope, Side, only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +66,7 @@ class StoringReader(QueryReader):
     def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
         if isinstance(value, ex.Const) and value.value is None:
             return
-        if value.type != column.type and not {value.type, column.type} <= set(INTEGERS):
+        if not castable(value.type, column.type):
             self.place.refuse(
                 node,
                 f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
@@ -164,7 +167,12 @@ class InsertReader(StoringReader):
             if value == ex.Const(None, "INT"):
                 self.place.refuse(part, f"NULL in PARTITION (…) {OUTSIDE}")
             self.stores(part, schema.columns[index], value)
-            fixed[index] = value
+            fixed[index] = coerced(self.place, part.expression, value, schema.columns[index].type)
+            if not isinstance(fixed[index], ex.Const | ex.Parameter):
+                self.place.refuse(
+                    part,
+                    f"'{self.place.written(part.expression)}' is no {schema.columns[index].type}",
+                )
         return fixed
 
     def equalities(self, schema: Schema, fixed: dict[int, ex.Expr]) -> list[ex.Expr]:

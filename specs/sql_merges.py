@@ -15,9 +15,10 @@ from isolitmus.model.schema import Column
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.limits import CLAUSES
 from isolitmus.specs.resolving import resolves
-from isolitmus.specs.sql_expressions import NameScope, Side, only, read_expression
+from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_inserts import StoringReader, whole
 from isolitmus.specs.sql_queries import REFUSED, items_of
+from isolitmus.specs.sql_scope import NameScope, Side, only
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema

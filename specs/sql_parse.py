@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import SqlError, brief
+from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
 from isolitmus.specs.parameters import bound, places
 from isolitmus.specs.placeholders import with_markers
@@ -26,17 +28,18 @@ from isolitmus.specs.written import located
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
 __all__ = ["Syntax"]
 
+Trees = dict[tuple[int, int | None], exp.Expr]
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Syntax:
-    """A statement as it was written; ``label`` says in messages where. ``values`` are those of its
-    parameters, as far as somebody has read them.
+    """A statement as it was written.
 
     >>> read = Syntax("DELETE FROM t WHERE id = :key")
     >>> read.tree() is read.tree(), read.bound({"key": 7}).tree().sql()
@@ -44,9 +47,15 @@ class Syntax:
     """
 
     text: str
+    """What its author wrote."""
     label: str = "SQL"
+    """Where that stands, in messages."""
     values: Mapping[str, Value] = field(default_factory=dict)
-    _trees: dict[tuple[int, int | None], exp.Expr] = field(default_factory=dict)
+    """Those of its parameters, as far as somebody has read them."""
+    types: Mapping[str, Type] = field(default_factory=dict)
+    """Those of the other parameters."""
+    _trees: Trees = field(default_factory=dict)
+    _bound: Trees = field(default_factory=dict)
 
     @property
     def sql(self) -> str:
@@ -55,7 +64,11 @@ class Syntax:
 
     def bound(self, values: Mapping[str, Value]) -> Syntax:
         """The same with values; nothing is parsed again."""
-        return replace(self, values=values)
+        return replace(self, values=values, _bound={})
+
+    def typed(self, types: Mapping[str, Type]) -> Syntax:
+        """The same with parameters of these types, which stay what they are."""
+        return replace(self, types=types)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
         """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is
@@ -65,7 +78,11 @@ class Syntax:
             blank = re.sub(r"\S", " ", self.text[:start])
             self._trees[start, end] = _parsed(blank + self.text[start:end], self)
         tree = self._trees[start, end]
-        return _with(tree, self.values) if self.values else tree
+        if not self.values:
+            return tree
+        if (start, end) not in self._bound:
+            self._bound[start, end] = _with(tree, self.values)
+        return self._bound[start, end]
 
     def tables(self) -> Iterator[exp.Table]:
         """Where tables are named in what was parsed."""
@@ -107,7 +124,7 @@ def _placed(tree: exp.Expr, text: str) -> exp.Expr:
     for node in tree.find_all(exp.Placeholder, bfs=False):
         if starts.get(node.name):
             node.meta["start"] = starts[node.name].pop(0)
-    return tree
+    return desugared(tree)
 
 
 def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
@@ -131,6 +148,14 @@ def _constant(value: Value) -> exp.Expr:
             return exp.Paren(this=exp.Neg(this=exp.Literal.number(-value)))
         case int():
             return exp.Literal.number(value)
+        case float():
+            return exp.cast(exp.Literal.string(repr(value)), "double")
+        case Decimal():
+            number: exp.Expr = exp.Literal.number(f"{abs(value):f}")
+            return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
+        case datetime():
+            text = exp.Literal.string(value.isoformat(" "))
+            return exp.cast(text, "timestamp", dialect="databricks")
         case date():
             return exp.cast(exp.Literal.string(value.isoformat()), "date")
     return exp.Literal.string(value)

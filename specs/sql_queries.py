@@ -15,12 +15,14 @@ from isolitmus.model.normal import columns, normal, query_surprise, surprise
 from isolitmus.specs.apart import OUTSIDE, refuse_together
 from isolitmus.specs.placeholders import aliased, marked_version
 from isolitmus.specs.resolving import resolves
-from isolitmus.specs.sql_expressions import NameScope, Side, SqlText, only, read_expression
+from isolitmus.specs.sql_expressions import read_expression
+from isolitmus.specs.sql_scope import NameScope, Side, SqlText, only
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from isolitmus.model.schema import Schema, Type
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.specs.apart import Feature
     from isolitmus.specs.sql_parse import Syntax
 
@@ -41,7 +43,7 @@ class QueryReader:
         self.text = syntax.text
         self.sql = syntax.sql
         self.schemas = {name.lower(): schema for name, schema in schemas.items()}
-        self.place = SqlText(syntax.text, syntax.label)
+        self.place = SqlText(syntax.text, syntax.label, syntax.types)
 
     # Tables
 

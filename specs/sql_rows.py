@@ -8,9 +8,9 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import statement as st
 from isolitmus.specs.resolving import resolves
-from isolitmus.specs.sql_expressions import NameScope, Side, only
 from isolitmus.specs.sql_inserts import StoringReader
 from isolitmus.specs.sql_queries import REFUSED
+from isolitmus.specs.sql_scope import NameScope, Side, only
 
 if TYPE_CHECKING:
     from isolitmus.model import expression as ex

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES, SUPPORTED
-from isolitmus.model.schema import TYPES, Column, Identity, Schema
+from isolitmus.model.schema import Column, Identity, Schema
+from isolitmus.model.sql_types import NAMED_TYPES, type_named
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.index_file import read_indexes
@@ -31,6 +32,11 @@ IDENTITY = re.compile(
     r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
     r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
 )
+BETWEEN_COLUMNS = re.compile(r",(?![^()]*\))")
+"""The commas that are not in parentheses."""
+COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
+BASE_TYPES = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN")
+"""The types that every format has."""
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """The table properties that the model knows, each "true" or "false"."""
 
@@ -104,9 +110,9 @@ def read_table(
         "files", "exists", "parquet",
     )  # fmt: skip
     table.keys(("columns", "index", "init") if indexed else known)
-    texts = table.get("columns", str).split(",")
+    texts = BETWEEN_COLUMNS.split(table.get("columns", str))
     table.bounded(len(texts), "columns", COLUMNS, "columns")
-    columns = tuple(_column(table, text) for text in texts)
+    columns = tuple(_column(table, text, base=indexed) for text in texts)
     names = [c.name.lower() for c in columns]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
@@ -210,14 +216,15 @@ def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...
     return given
 
 
-def _column(table: Node, text: str) -> Column:
-    words = text.split(maxsplit=2)
-    if len(words) < 2 or not NAME.fullmatch(words[0]):
+def _column(table: Node, text: str, *, base: bool) -> Column:
+    words = COLUMN_TYPE.fullmatch(text)
+    if words is None or not NAME.fullmatch(words[1]):
         table.refuse(f"{table}.columns: '{text.strip()}' is no column; write NAME TYPE, …")
-    type_ = words[1].upper()
-    if type_ not in TYPES:
-        table.refuse(f"{table}.columns: no type '{words[1]}'{near(type_, TYPES)}")
-    return Column(words[0], type_, _identity(table, words[0], type_, *words[2:]))
+    type_ = type_named(words[2])
+    if type_ is None or (base and type_ not in BASE_TYPES):
+        known = BASE_TYPES if base else NAMED_TYPES
+        table.refuse(f"{table}.columns: no type '{words[2]}'{near(words[2].upper(), known)}")
+    return Column(words[1], type_, _identity(table, words[1], type_, words[3]))
 
 
 def _identity(table: Node, name: str, type_: str, text: str = "") -> Identity | None:

@@ -6,19 +6,20 @@ import re
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from isolitmus.model.casting import rescaled
 from isolitmus.model.errors import LitmusError, brief, excerpt, near
-from isolitmus.model.expression import RANGES
-from isolitmus.model.schema import TYPES
+from isolitmus.model.failing import RANGES, EvaluationError
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.limits import DEEPEST, ENTRIES, TEXT, deeper, inner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from isolitmus.model.schema import Type
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
 
 __all__ = ["NAME", "Node", "Source", "TomlTable", "read_toml", "shown"]
@@ -39,7 +40,11 @@ VALUES: Mapping[Type, tuple[type, ...]] = {
     "STRING": (str,),
     "DATE": (date,),
     "BOOLEAN": (bool,),
+    "DOUBLE": (float, int),
+    "TIMESTAMP": (datetime,),
 }
+DECIMALS = (int, float, str)
+"""How a decimal may be written."""
 
 
 def read_toml(text: str, label: str) -> TomlTable:
@@ -241,17 +246,35 @@ class Node:
     def _value(self, value: object, wanted: Type) -> Value:
         if value == {"null": True}:
             return None
-        type_ = next((t for t in TYPES if type(value) in VALUES[t]), None)
-        if type_ is None:
+        if not any(type(value) in kinds for kinds in VALUES.values()):
             self.refuse(
                 f"{self}: {shown(value)} is no value; write a number, a text, a boolean,"
                 " a date or { null = true }"
             )
-        if VALUES[type_] != VALUES[wanted]:
+        if type(value) not in _python_types(wanted):
             self.refuse(f"{self}: {shown(value)} is no {wanted}")
-        if type(value) is int and not RANGES[wanted][0] <= value <= RANGES[wanted][1]:
+        if wanted in RANGES and not RANGES[wanted][0] <= cast("int", value) <= RANGES[wanted][1]:
             self.refuse(f"{self}: {value} does not fit into {wanted}")
+        if wanted == "DOUBLE":
+            return float(cast("float", value))
+        if wanted not in VALUES:
+            return self._decimal(str(value), wanted)
         return cast("Value", value)
+
+    def _decimal(self, text: str, wanted: Type) -> Value:
+        try:
+            value = Decimal(text)
+            kept = rescaled(value, wanted)
+        except (InvalidOperation, EvaluationError):
+            self.refuse(f"{self}: {shown(text)} is no {wanted}")
+        if kept != value:
+            self.refuse(f"{self}: {shown(text)} has more digits than {wanted}")
+        return kept
+
+
+def _python_types(type_: Type) -> tuple[type, ...]:
+    """Of which types a value in a file may be, for one of SQL's."""
+    return VALUES.get(type_, DECIMALS)
 
 
 def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
@@ -259,7 +282,9 @@ def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
     fits = [types for types in kinds if len(types) == len(row)] or list(kinds)
     for types in fits:
         pairs = zip(row, types, strict=False)
-        if all(value == {"null": True} or type(value) in VALUES[type_] for value, type_ in pairs):
+        if all(
+            value == {"null": True} or type(value) in _python_types(type_) for value, type_ in pairs
+        ):
             return types
     return fits[0]
 

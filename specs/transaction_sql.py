@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError, SqlError, near
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from isolitmus.model import statement as st
-    from isolitmus.model.schema import Type
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
     from isolitmus.specs.reached import Tables
     from isolitmus.specs.toml_file import Node
@@ -36,6 +36,8 @@ EXAMPLES: Mapping[Type, Value] = {
     "STRING": "a",
     "DATE": date(2000, 1, 1),
     "BOOLEAN": True,
+    "DOUBLE": 1.0,
+    "TIMESTAMP": datetime.fromisoformat("2000-01-01"),
 }
 """What a statement's parameters are while nobody has read them."""
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.expression import EvaluationError, evaluate
 from isolitmus.model.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.header import CONSTRAINT, Header, metadata_clash, protocol_clash
@@ -96,13 +96,24 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
         return False
     if loser.whole_table or not loser.schema.partition_indexes:
         return True
-    return added_where(winner, loser) is not None
+    if added_where(winner, loser) is not None:
+        return True
+    if added_where(winner, loser, loser.wide) is not None:
+        raise UndeterminedError(
+            "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
+            " makes of a condition on other columns, too: say apart what is said of partitions"
+        )
+    return False
 
 
-def added_where(winner: Footprint, loser: Footprint) -> tuple[Row, tuple[Expr, ...]] | None:
-    """The first partition that the winner adds a file to and the predicate of the loser that it meets."""
+def added_where(
+    winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
+) -> tuple[Row, tuple[Expr, ...]] | None:
+    """The first partition that the winner adds a file to and the predicate that it meets, of these or of
+    those that the loser has read.
+    """
     schema = winner.schema
-    for predicate in loser.predicates:
+    for predicate in loser.predicates if predicates is None else predicates:
         for added in winner.adds:
             try:
                 met = all(evaluate(part, (schema.spread(added),)) is True for part in predicate)
@@ -125,7 +136,15 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     if winner.table != loser.table or not winner.removes:
         return False
     met = not loser.settings.backfill and not winner.removes.isdisjoint(loser.files)
-    return loser.whole_table or met
+    if loser.whole_table or met:
+        return True
+    doubted = winner.removes & loser.doubted
+    if doubted and not loser.settings.backfill:
+        raise UndeterminedError(
+            f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
+            " of a condition"
+        )
+    return False
 
 
 def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
+from isolitmus.model.casting import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> fold(read_statement("UPDATE t SET id = 2147483648", {"t": t}), t, insert="a", update="b")
     Traceback (most recent call last):
-    isolitmus.model.expression.EvaluationError: 2147483648 does not fit into INT
+    isolitmus.model.failing.EvaluationError: 2147483648 does not fit into INT
     """
     for expr in _expressions(statement):
         _computed(expr)
@@ -37,17 +38,18 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     error = insert if isinstance(statement, st.Insert) else update
     for index, expr in _stored(statement):
         value = ex.evaluate(expr, ()) if _constant(expr) else None
-        if type(value) is int and columns[index].type in ex.RANGES:
-            ex.fit(value, columns[index].type, error)
+        if value is not None:
+            stored(value, columns[index].type, error)
 
 
 def _constant(expr: ex.Expr) -> bool:
-    return not any(isinstance(e, ex.ColumnRef | ex.Aggregate | ex.Subquery) for e in ex.walk(expr))
+    rows = ex.ColumnRef | ex.Aggregate | ex.Subquery | ex.Parameter
+    return not any(isinstance(e, rows) for e in ex.walk(expr))
 
 
 def _computed(expr: ex.Expr) -> None:
-    for part in ex.walk(expr):
-        if isinstance(part, ex.Arithmetic | ex.Negate) and _constant(part):
+    for part in ex.walk(expr, certain=True):
+        if isinstance(part, ex.Arithmetic | ex.Negate | ex.Call) and _constant(part):
             ex.evaluate(part, ())
         if isinstance(part, ex.Subquery):
             _computed(part.item)

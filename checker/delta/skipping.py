@@ -9,13 +9,15 @@ filter that Delta's rules cannot build keeps the file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
 from isolitmus.model.condition import holds
-from isolitmus.model.normal import columns, normal
+from isolitmus.model.functions import like_prefix
+from isolitmus.model.normal import columns, normal, optimized, strict_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +45,18 @@ class Filters:
 
     partition: tuple[ex.Expr, ...]
     data: tuple[ex.Expr, ...]
+
+    def doubted(self, schema: Schema, file: File) -> bool:
+        """Whether a file that is left may as well be skipped: that is up to Spark's optimizer."""
+        values = _filtered(self.data, file, schema)
+        return MISSING not in values and OPEN in values
+
+    @property
+    def open(self) -> bool:
+        """Whether Spark's optimizer may find something that is said of partitions alone in a condition that
+        names other columns, too.
+        """
+        return any(optimized(part) for part in self.data)
 
     def files(
         self, schema: Schema, files: Iterable[File], *, skipping: bool = True
@@ -84,9 +98,9 @@ def query_filters(schema: Schema, where: ex.Expr | None) -> Filters:
     known = [
         ex.Not(ex.IsNull(column))
         for part in parts
-        if isinstance(part, ex.Compare | ex.ColumnRef)
+        if isinstance(part, ex.Compare | ex.ColumnRef | ex.Call)
         or (isinstance(part, ex.Not) and isinstance(part.operand, ex.ColumnRef))
-        for column in columns(part)
+        for column in strict_columns(part)
     ]
     return _split(schema, (*known, *parts))
 
@@ -177,35 +191,33 @@ class _Unknown(Enum):
 
     UNUSED = 1
     MISSING = 2
+    OPEN = 3
+    """Spark's optimizer may make something else of it, or not."""
 
 
-UNUSED, MISSING = _Unknown
+UNUSED, MISSING, OPEN = _Unknown
 
 
 def _may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
-    """Whether skipping keeps the file: if statistics are missing that any filter would look at, or if
+    """Whether skipping may keep the file: if statistics are missing that any filter would look at, or if
     every filter that can be built is true of it (DataSkippingReader.scala, getDataSkippedFiles).
     """
-    values = [_filter(expr, file, schema) for expr in data if not ex.subqueries(expr)]
-    return MISSING in values or all(value is UNUSED or value is True for value in values)
+    values = _filtered(data, file, schema)
+    return MISSING in values or all(isinstance(v, _Unknown) or v is True for v in values)
+
+
+def _filtered(data: Iterable[ex.Expr], file: File, schema: Schema) -> list[bool | _Unknown | None]:
+    return [_filter(expr, file, schema) for expr in data if not ex.subqueries(expr)]
 
 
 def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None:
     match expr:
         case ex.And(left, right):
-            a, b = _filter(left, file, schema), _filter(right, file, schema)
-            if a is UNUSED or b is UNUSED:
-                return b if a is UNUSED else a
-            if isinstance(a, _Unknown) or isinstance(b, _Unknown):
-                return MISSING
-            return ex.kleene_and(a, b)
+            return _both(_filter(left, file, schema), _filter(right, file, schema))
         case ex.Or(left, right):
-            a, b = _filter(left, file, schema), _filter(right, file, schema)
-            if a is UNUSED or b is UNUSED:
-                return UNUSED
-            if isinstance(a, _Unknown) or isinstance(b, _Unknown):
-                return MISSING
-            return ex.kleene_or(a, b)
+            return _either(_filter(left, file, schema), _filter(right, file, schema))
+        case _ if optimized(expr):
+            return OPEN
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
             stats = file.stats[index]
             return MISSING if stats is None else stats.nulls > 0
@@ -214,6 +226,9 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None
             return MISSING if stats is None else stats.nulls < len(file.rows) + file.dead
         case ex.Compare():
             return _compare(expr, file, schema)
+        case ex.Call("like", (ex.ColumnRef() as column, ex.Const(str() as pattern))):
+            prefix = like_prefix(pattern)
+            return UNUSED if prefix is None else _begins(column, prefix, file, schema)
         case ex.In(ex.ColumnRef() as column, values):
             present = [v for v in values if v is not None]
             low = ex.Const(min(present), column.type)
@@ -222,6 +237,55 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None
             return _filter(within, file, schema)
         case _:
             return UNUSED
+
+
+def _both(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unknown | None:
+    """A conjunction: a filter of one part serves for the whole."""
+    if a is UNUSED or b is UNUSED:
+        return b if a is UNUSED else a
+    if a is MISSING or b is MISSING:
+        return MISSING
+    if a is OPEN or b is OPEN:
+        known = b if a is OPEN else a
+        return OPEN if known is OPEN or known is True else known
+    assert not isinstance(a, _Unknown)
+    assert not isinstance(b, _Unknown)
+    return ex.kleene_and(a, b)
+
+
+def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unknown | None:
+    """A disjunction: it needs a filter of both parts."""
+    if a is UNUSED or b is UNUSED:
+        return UNUSED
+    if a is OPEN or b is OPEN:
+        return OPEN
+    if isinstance(a, _Unknown) or isinstance(b, _Unknown):
+        return MISSING
+    return ex.kleene_or(a, b)
+
+
+def _logged(value: Value, *, greatest: bool = False) -> Value:
+    """A least or greatest value as the log has it: timestamps are cut to milliseconds, to which one is added
+    for the greatest (DataSkippingReader.scala, getAdjustedTimestamp).
+    """
+    if not isinstance(value, datetime):
+        return value
+    cut = value.replace(microsecond=value.microsecond // 1000 * 1000)
+    return cut + timedelta(milliseconds=1) if greatest else cut
+
+
+def _begins(
+    column: ex.ColumnRef, prefix: str, file: File, schema: Schema
+) -> bool | _Unknown | None:
+    """StartsWith: of the least and greatest value only so many characters are compared."""
+    if column.index in schema.partition_indexes:
+        return UNUSED
+    stats = file.stats[column.index]
+    if stats is None:
+        return MISSING
+    if not isinstance(stats.least, str) or not isinstance(stats.greatest, str):
+        return None
+    return stats.least[: len(prefix)] <= prefix <= stats.greatest[: len(prefix)]
 
 
 def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | None:
@@ -233,8 +297,8 @@ def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | 
     stats = file.stats[left.index]
     if stats is None:
         return MISSING
-    least = ex.Const(stats.least, left.type)
-    greatest = ex.Const(stats.greatest, left.type)
+    least = ex.Const(_logged(stats.least), left.type)
+    greatest = ex.Const(_logged(stats.greatest, greatest=True), left.type)
 
     def holds(a: ex.Const, op: ex.CompareOp) -> bool | None:
         value: Value = ex.evaluate(ex.Compare(op, a, right), ())

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.accesses import of_branch
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
+from isolitmus.model.casting import stored
 from isolitmus.model.condition import fallible, holds, may_hold
 from isolitmus.model.execution import RowRead
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.header import Header
+from isolitmus.model.normal import columns
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.confs import SKIPPING, vectors
 
@@ -279,26 +281,43 @@ class Snapshot:
         ]
         scanned |= any(access.scan for access in noticed)
         predicates: list[tuple[ex.Expr, ...]] = []
+        wide: list[tuple[ex.Expr, ...]] = []
         files: set[str] = set()
+        doubted: set[str] = set()
         for access in noticed:
             if access.tracked == "plan" or (access.scan and not self.skipping):
                 continue
             filters = access.filters(schema)
-            predicates.append(self.bound(filters.partition))
+            recorded = wide if filters.open and schema.partition_indexes else predicates
+            recorded.append(self.bound(filters.partition))
             if access.tracked == "files":
                 kept = filters.files(schema, live, skipping=self.skipping)
-                files.update(file.path for file in kept)
+                unsure = {
+                    file.path
+                    for file in kept
+                    if self.skipping and filters.doubted(schema, file) and not _meets(access, file)
+                }
+                files.update({file.path for file in kept} - unsure)
+                doubted |= unsure
         if scanned and not self.skipping:
             predicates.append(())
         return Footprint(
             schema,
             predicates=tuple(predicates),
             files=frozenset(files),
+            doubted=frozenset(doubted - files),
+            wide=tuple(wide),
             adds=tuple(f.partition for f in adds),
             removes=frozenset(f.path for f in removes),
             data_change=bool(adds or removes),
             whole_table=any(a.whole for a in noticed) or (scanned and not self.skipping),
         )
+
+
+def _meets(access: Access, file: File) -> bool:
+    """Whether a file has a row that the read is about, so that no engine skips it."""
+    alone = all(column.side == 0 for column in columns(access.where or ex.TRUE))
+    return alone and any(may_hold(access.where, (row.values,)) for row in file.rows)
 
 
 def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
@@ -331,10 +350,7 @@ def _padded(outer: Row, side: int) -> tuple[Row, ...]:
 
 def _stored(schema: Schema, row: Row, error: str) -> Row:
     """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error."""
-    return tuple(
-        ex.fit(v, c.type, error) if isinstance(v, int) and c.type in ex.RANGES else v
-        for v, c in zip(row, schema.columns, strict=True)
-    )
+    return tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
 
 
 def assigned(

@@ -6,7 +6,7 @@ and a limit besides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from sqlglot import expressions as exp
@@ -15,16 +15,18 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.sql_expressions import NameScope, only, read_expression
+from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_inserts import InsertReader
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_rows import RowsReader
+from isolitmus.specs.sql_scope import NameScope, only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.schema import Schema, Type
-    from isolitmus.specs.sql_expressions import Side
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
+    from isolitmus.specs.sql_scope import Side
 
 __all__ = ["Lookup", "Ordered", "SortOrder", "scanned", "statement"]
 
@@ -69,6 +71,10 @@ def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st
 
 class _Reader(InsertReader, RowsReader):
     """Delta's refusals are left out: they are about its log and about Spark's plans."""
+
+    def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
+        super().__init__(syntax, schemas)
+        self.place = replace(self.place, plain=True)
 
     def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
         condition = read_expression(scope, node)

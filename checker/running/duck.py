@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from isolitmus.checker.running.duck_functions import MACROS
 from isolitmus.checker.running.duck_sql import (
     after_init,
     constraint_condition,
@@ -63,6 +64,8 @@ class _Duck:
         # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
         # rowid should find, by a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
+        for macro in MACROS:
+            self._connection.execute(macro)
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:

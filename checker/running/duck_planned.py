@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.expression import RANGES
+from isolitmus.model.failing import RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPUTED", "conjunct_trees", "planned", "staged"]
 
-COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg)
+COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Div, exp.Cast)
 ROWS = (exp.Column, exp.Star, exp.AggFunc, exp.Query)
 """What is no constant."""
 
@@ -28,11 +28,12 @@ def planned(
     tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]
 ) -> Iterator[exp.Expr]:
     """What is run before a statement, to fail where it fails."""
-    constants = [node.copy() for node in tree.find_all(*COMPUTED) if _constant(node)]
+    constants = [n.copy() for n in tree.find_all(*COMPUTED) if _constant(n) and _certain(n)]
     if target is not None:
         types = {column.name.lower(): column.type for column in target.columns}
         for name, value in _stored(tree, target, schemas):
-            constants += [node.copy() for node in value.find_all(*COMPUTED) if _constant(node)]
+            found = value.find_all(*COMPUTED)
+            constants += [n.copy() for n in found if _constant(n) and _certain(n)]
             if types[name.lower()] in RANGES and _constant(value):
                 constants.append(exp.cast(value.copy(), types[name.lower()]))
     if constants:
@@ -55,6 +56,19 @@ def _constant(node: exp.Expr) -> bool:
     if isinstance(number, exp.Literal) and len(number.this) < DIGITS:
         return False
     return node.find(*ROWS) is None
+
+
+def _certain(node: exp.Expr) -> bool:
+    """Whether it is computed whatever the conditions around it are."""
+    while (parent := node.parent) is not None:
+        if isinstance(parent, exp.If) and (node is not parent.this or parent.index):
+            return False
+        if isinstance(parent, exp.Case) and node.arg_key == "default":
+            return False
+        if isinstance(parent, exp.Coalesce) and node is not parent.this:
+            return False
+        node = parent
+    return True
 
 
 def _stored(

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.checker.running.duck_functions import as_spark_computes
 from isolitmus.checker.running.duck_planned import COMPUTED, conjunct_trees, planned, staged
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
-from isolitmus.model.expression import RANGES
+from isolitmus.model.failing import RANGES
 from isolitmus.model.raw import Raw
 from isolitmus.model.values import literal
 from isolitmus.specs.placeholders import aliased, marked_version
@@ -425,20 +426,25 @@ def _sql(tree: exp.Expr) -> str:
 
 
 def _computed(node: exp.Expr) -> exp.Expr:
-    """Arithmetic as functions."""
-    if type(node) in FUNCTIONS:
-        return exp.Anonymous(this=FUNCTIONS[type(node)], expressions=[node.this, node.expression])
-    if isinstance(node, exp.Mod):
-        return _remainder(node.this, node.expression)
+    """Arithmetic as functions, and what else DuckDB computes otherwise."""
+    found = node
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
-        value = -int(node.this.this)
-        narrow = next(name for name, (low, _) in RANGES.items() if low <= value)
-        return exp.cast(exp.Literal.number(value), narrow)  # DuckDB's -2147483648 is a BIGINT
-    if isinstance(node, exp.Sum):
-        return exp.cast(node.copy(), "BIGINT")  # DuckDB's is wider
-    if isinstance(node, exp.Neg):
-        return exp.Anonymous(this="subtract", expressions=[exp.Literal.number(0), node.this])
-    return node
+        found = node.copy()
+        if node.this.is_int:
+            value = -int(node.this.this)
+            narrow = next(name for name, (low, _) in RANGES.items() if low <= value)
+            found = exp.cast(exp.Literal.number(value), narrow)  # DuckDB's -2147483648 is a BIGINT
+    elif isinstance(node, exp.Neg):
+        zero = exp.Literal.number(0)
+        found = exp.Anonymous(this="subtract", expressions=[zero, node.this])
+    elif type(node) in FUNCTIONS and not isinstance(node.expression, exp.Interval):
+        parts = [node.this, node.expression]
+        found = exp.Anonymous(this=FUNCTIONS[type(node)], expressions=parts)
+    elif isinstance(node, exp.Mod):
+        found = _remainder(node.this, node.expression)
+    if found is not node:
+        found.meta.update(node.meta)
+    return as_spark_computes(found)
 
 
 def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:

@@ -221,7 +221,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
         ("INSERT OVERWRITE t PARTITION (id = 1) SELECT 1, 1", "t is not partitioned by 'id'"),
         ("INSERT INTO t PARTITION (part) SELECT 1, 1, 1", "'part' in PARTITION (…) is outside"),
         ("INSERT INTO t PARTITION (part = NULL) SELECT 1, 1", "NULL in PARTITION (…) is outside"),
-        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 1", "''a'' is STRING and column part"),
+        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 1", "''a'' is no INT"),
         (
             "INSERT INTO t REPLACE WHERE NOT (part = 1) SELECT * FROM t",
             "Spark does not simplify the condition of REPLACE WHERE: write part <> 1",

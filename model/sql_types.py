@@ -1,0 +1,113 @@
+"""The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
+
+Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``) and
+DecimalPrecision.scala.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "INTEGERS",
+    "NAMED_TYPES",
+    "TYPES",
+    "Type",
+    "common_type",
+    "decimal_of",
+    "decimal_type",
+    "is_number",
+    "type_named",
+]
+
+Type = str
+"""One of TYPES, or ``DECIMAL(p,s)``."""
+TYPES: tuple[Type, ...] = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP")
+NAMED_TYPES = (*TYPES, "DECIMAL(10,2)")
+"""What a message says that there is."""
+INTEGERS = ("INT", "BIGINT")
+SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}
+DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?")
+MOST_DIGITS = 38
+DIGITS = {"INT": (10, 0), "BIGINT": (20, 0)}
+"""The decimals that hold every value of an integer type."""
+
+
+def type_named(text: str) -> Type | None:
+    """The type that a text names; None if there is none, or isolitmus does not know it.
+
+    >>> type_named("decimal(10, 2)"), type_named("Integer"), type_named("decimal"), type_named("ARRAY<INT>")
+    ('DECIMAL(10,2)', 'INT', 'DECIMAL(10,0)', None)
+    """
+    name = "".join(text.upper().split())
+    if (name := SYNONYMS.get(name, name)) in TYPES:
+        return name
+    found = DECIMAL.fullmatch(name)
+    if found is None:
+        return None
+    precision, scale = int(found[1] or 10), int(found[2] or 0)
+    return decimal_type(precision, scale) if scale <= precision else None
+
+
+def decimal_type(precision: int, scale: int) -> Type | None:
+    """The type of decimals with so many digits, ``scale`` of them behind the point; None above 38."""
+    return f"DECIMAL({precision},{scale})" if 1 <= precision <= MOST_DIGITS else None
+
+
+@lru_cache(maxsize=1_000)
+def decimal_of(type_: Type) -> tuple[int, int] | None:
+    """The precision and scale of a decimal type.
+
+    >>> decimal_of("DECIMAL(10,2)"), decimal_of("INT")
+    ((10, 2), None)
+    """
+    found = DECIMAL.fullmatch(type_)
+    return (int(found[1]), int(found[2])) if found is not None and found[2] is not None else None
+
+
+def is_number(type_: Type) -> bool:
+    """Whether its values are numbers."""
+    return type_ in INTEGERS or type_ == "DOUBLE" or decimal_of(type_) is not None
+
+
+def common_type(types: Iterable[Type]) -> Type | None:
+    """The type to which values of these are cast where they meet; None where Spark refuses that, or the
+    decimals would need more than 38 digits.
+
+    >>> common_type(["INT", "BIGINT"]), common_type(["STRING", "INT"]), common_type(["STRING", "DATE"])
+    ('BIGINT', 'BIGINT', 'DATE')
+    >>> common_type(["DECIMAL(10,2)", "INT"]), common_type(["DATE", "INT"])
+    ('DECIMAL(12,2)', None)
+    """
+    texts_last = sorted(dict.fromkeys(types), key="STRING".__eq__)
+    first, *rest = texts_last
+    found: Type | None = first
+    for other in rest:
+        found = None if found is None else _wider(found, other)
+    return found
+
+
+def _wider(a: Type, b: Type) -> Type | None:
+    if a == b:
+        return a
+    if "STRING" in (a, b):
+        other = b if a == "STRING" else a
+        if other in INTEGERS:
+            return "BIGINT"
+        return "DOUBLE" if is_number(other) else other
+    if {a, b} == {"DATE", "TIMESTAMP"}:
+        return "TIMESTAMP"
+    if not (is_number(a) and is_number(b)):
+        return None
+    if "DOUBLE" in (a, b):
+        return "DOUBLE"
+    if a in INTEGERS and b in INTEGERS:
+        return "BIGINT"
+    (p, s), (q, t) = (DIGITS.get(x) or decimal_of(x) or (0, 0) for x in (a, b))
+    scale = max(s, t)
+    return decimal_type(max(p - s, q - t) + scale, scale)

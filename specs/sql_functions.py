@@ -1,0 +1,224 @@
+"""Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot gives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import expressions as exp
+
+from isolitmus.model import expression as ex
+from isolitmus.model.sql_types import common_type, decimal_of, is_number
+from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.sql_literals import GIVES, coerced
+from isolitmus.specs.sql_scope import only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isolitmus.model.sql_types import Type
+    from isolitmus.specs.sql_scope import SqlText
+
+    Reading = Callable[[exp.Expr, Type], ex.Expr]
+
+__all__ = ["FunctionReader", "unified", "untyped"]
+
+
+class Signature(NamedTuple):
+    """A function of operands of fixed types."""
+
+    name: str
+    """What ``model.functions`` calls it."""
+    operands: Mapping[str, Type]
+    """The types of its operands, by what sqlglot calls each."""
+    gives: Type
+    """The type of its value."""
+    optional: tuple[str, ...] = ()
+    """The operands that may be left out."""
+    fixed: tuple[str, ...] = ()
+    """Arguments that sqlglot always fills in."""
+
+
+SIGNATURES: Mapping[type[exp.Expr], Signature] = {
+    exp.Upper: Signature("upper", {"this": "STRING"}, "STRING"),
+    exp.Lower: Signature("lower", {"this": "STRING"}, "STRING"),
+    exp.Length: Signature("length", {"this": "STRING"}, "INT"),
+    exp.Trim: Signature("trim", {"this": "STRING"}, "STRING"),
+    exp.Substring: Signature(
+        "substring",
+        {"this": "STRING", "start": "INT", "length": "INT"},
+        "STRING",
+        optional=("length",),
+    ),
+    exp.Year: Signature("year", {"this": "DATE"}, "INT"),
+    exp.Month: Signature("month", {"this": "DATE"}, "INT"),
+    exp.Day: Signature("day", {"this": "DATE"}, "INT"),
+    exp.TsOrDsAdd: Signature(
+        "date_add", {"this": "DATE", "expression": "INT"}, "DATE", fixed=("unit",)
+    ),
+    exp.DateDiff: Signature(
+        "datediff", {"this": "DATE", "expression": "DATE"}, "INT", fixed=("unit",)
+    ),
+}
+
+
+def unified(
+    place: SqlText, node: exp.Expr, nodes: Sequence[exp.Expr], values: Sequence[ex.Expr]
+) -> tuple[Type, list[ex.Expr]]:
+    """Values where they meet, in the type that Spark casts them to; refused if there is none."""
+    types = [value.type for value in values if not untyped(value)]
+    target = common_type(types) if types else values[0].type
+    if target is None:
+        named = " with ".join(dict.fromkeys(types))
+        place.refuse(
+            node,
+            f"'{place.written(node)}' compares {named}; what Spark makes of the two is not modelled",
+            "type",
+        )
+    return target, [
+        ex.Const(None, target) if untyped(value) else coerced(place, part, value, target)
+        for part, value in zip(nodes, values, strict=True)
+    ]
+
+
+def untyped(value: ex.Expr) -> bool:
+    """Whether it is a NULL that takes the type of what it meets."""
+    return isinstance(value, ex.Const) and value.value is None
+
+
+class FunctionReader:
+    """Reads one function, its operands by ``read``."""
+
+    def __init__(self, place: SqlText, read: Reading) -> None:
+        self.place, self.read = place, read
+
+    def function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
+        """The expression; None for what is no function that is read here."""
+        found = None if self.place.plain else self._function(node, null)
+        if found is not None:
+            node.meta[GIVES] = found.type
+        return found
+
+    def _function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
+        if type(node) in SIGNATURES:
+            return self.signed(node, SIGNATURES[type(node)])
+        match node:
+            case exp.Like():
+                only(self.place, node, "this", "expression")
+                return self.like(node)
+            case exp.Case():
+                return self.case(node, null)
+            case exp.Coalesce() | exp.Greatest() | exp.Least():
+                only(self.place, node, "this", "expressions", "ignore_nulls")
+                return self.several(type(node).__name__.lower(), node, null)
+            case exp.Concat() | exp.DPipe():
+                parts = (
+                    node.expressions
+                    if isinstance(node, exp.Concat)
+                    else [node.this, node.expression]
+                )
+                texts = [self.wanted(part, "STRING") for part in parts]
+                return ex.Call("concat", tuple(texts), "STRING")
+            case exp.TsOrDsToDate():
+                only(self.place, node, "this")
+                return self.wanted(node.this, "DATE")
+            case exp.Abs():
+                operand = self.number(node.this)
+                return ex.Call("abs", (operand,), operand.type)
+            case exp.Div():
+                return self.divided(node)
+        return None
+
+    def signed(self, node: exp.Expr, signature: Signature) -> ex.Expr:
+        only(self.place, node, *signature.operands, *signature.fixed)
+        unit = node.args.get("unit")
+        if unit is not None and unit.name.upper() != "DAY":
+            self.place.refuse(node, f"'{self.place.written(node)}' {OUTSIDE}")
+        operands = []
+        for key, type_ in signature.operands.items():
+            part = node.args.get(key)
+            if part is not None:
+                operands.append(self.wanted(part, type_))
+            elif key not in signature.optional:
+                self.place.refuse(node, f"{signature.name} wants {', '.join(signature.operands)}")
+        return ex.Call(signature.name, tuple(operands), signature.gives)
+
+    def wanted(self, node: exp.Expr, type_: Type) -> ex.Expr:
+        """An operand where a type is wanted: only what Spark casts there by itself."""
+        value = self.read(node, type_)
+        source = value.type
+        casts = type_ == "STRING" or source == "STRING" or {source, type_} <= {"DATE", "TIMESTAMP"}
+        if source != type_ and not casts:
+            self.place.refuse(
+                node, f"'{self.place.written(node)}' is {source}; {type_} is wanted here", "type"
+            )
+        return coerced(self.place, node, value, type_)
+
+    def number(self, node: exp.Expr) -> ex.Expr:
+        value = self.read(node, "INT")
+        if not is_number(value.type):
+            self.place.refuse(
+                node, f"'{self.place.written(node)}' is {value.type}; a number is wanted", "type"
+            )
+        return value
+
+    def like(self, node: exp.Like) -> ex.Expr:
+        subject, pattern = self.wanted(node.this, "STRING"), self.wanted(node.expression, "STRING")
+        if not isinstance(pattern, ex.Const) or "\\" in str(pattern.value):
+            self.place.refuse(node, "LIKE takes a text without \\ as its pattern")
+        return ex.Call("like", (subject, pattern), "BOOLEAN")
+
+    def case(self, node: exp.Case, null: Type) -> ex.Expr:
+        only(self.place, node, "ifs", "default")
+        whens = []
+        for part in node.args["ifs"]:
+            whens.append(self.read(part.this, "BOOLEAN"))
+            if whens[-1].type != "BOOLEAN":
+                problem = f"'{whens[-1]}' is {whens[-1].type}; a condition is wanted"
+                self.place.refuse(part.this, problem, "type")
+        other = node.args.get("default")
+        nodes = [part.args["true"] for part in node.args["ifs"]]
+        nodes += [] if other is None else [other]
+        type_, thens = unified(self.place, node, nodes, [self.read(n, null) for n in nodes])
+        last = thens.pop() if other is not None else ex.Const(None, type_)
+        operands = [part for pair in zip(whens, thens, strict=True) for part in pair]
+        return ex.Call("case", (*operands, last), type_)
+
+    def several(self, name: str, node: exp.Expr, null: Type) -> ex.Expr:
+        nodes = [node.this, *node.expressions]
+        type_, values = unified(self.place, node, nodes, [self.read(part, null) for part in nodes])
+        return ex.Call(name, tuple(values), type_)
+
+    def divided(self, node: exp.Div) -> ex.Expr:
+        """Numbers are divided as DOUBLE; what digits a quotient of decimals has is not modelled."""
+        parts = (node.this, node.expression)
+        values = list(map(self.number, parts))
+        types = {value.type for value in values}
+        if "DOUBLE" not in types and any(decimal_of(type_) for type_ in types):
+            self.place.refuse(node, f"a quotient of decimals {OUTSIDE}")
+        both = [coerced(self.place, p, v, "DOUBLE") for p, v in zip(parts, values, strict=True)]
+        return ex.Call("divide", tuple(both), "DOUBLE")
+
+    def date_sum(
+        self, node: exp.Add | exp.Sub, left: ex.Expr, right: ex.Expr | None = None
+    ) -> ex.Expr:
+        """A date and a number of days, which an INTERVAL says where there is no expression ``right``."""
+        day, days, count = left, right, node.expression
+        if isinstance(node, exp.Add) and right is not None and right.type == "DATE":
+            day, days, count = right, left, node.this
+        if days is None:
+            text = count.this.name if count.this is not None else ""
+            if count.text("unit").upper() not in ("DAY", "DAYS") or not text.isdigit():
+                self.place.refuse(count, f"an interval of anything but days {OUTSIDE}")
+            days = ex.Const(int(text), "INT")
+        if day.type != "DATE" or days.type != "INT":
+            self.place.refuse(
+                node, f"'{self.place.written(node)}': days are added to a DATE", "type"
+            )
+        if isinstance(node, exp.Sub):
+            days = (
+                ex.Const(-days.value, "INT")
+                if isinstance(days, ex.Const) and isinstance(days.value, int)
+                else ex.Negate(days, "INT")
+            )
+        node.meta[GIVES] = "DATE"
+        return ex.Call("date_add", (day, days), "DATE")

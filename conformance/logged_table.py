@@ -20,6 +20,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.file import File, Stats, TableRow
 from isolitmus.model.header import LEGACY, NUMBERED, SUPPORTED, WITH_ROW_TRACKING
 from isolitmus.model.number import many
+from isolitmus.model.sql_types import type_named
 from isolitmus.specs.properties import unmodelled
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "LoggedTable", "NotModelled", "Shape", "logged_table", "shapes"]
 
 TYPES: Mapping[str, Type] = {name: type_ for type_, name in NAMES.items()}
-"""The model's types by Spark's names."""
+"""The model's types by Spark's names, but for decimals."""
 MAPPING = "delta.columnMapping."
 PLAIN = ("comment", f"{MAPPING}id", f"{MAPPING}physicalName")
 """What a column may have besides its type."""
@@ -155,7 +156,7 @@ def logged_table(
         for feature in _features(_newest(commit.protocol for commit in commits))
     }
     document: TomlTable = {
-        "columns": ", ".join(f"{c['name']} {TYPES[c['type']]}" for c in fields),
+        "columns": ", ".join(f"{c['name']} {_type(c['type'])}" for c in fields),
         "partitioned_by": list(metadata.partitioned_by),
         "properties": {**declared, **supported},
     }
@@ -167,7 +168,7 @@ def logged_table(
         {**plain, **supported},
         protocol,
         live_files(commits),
-        {c["name"]: TYPES[c["type"]] for c in fields},
+        {c["name"]: _type(c["type"]) for c in fields},
         {c["name"]: c["metadata"].get(PLAIN[2], c["name"]) for c in fields},
     )
 
@@ -197,9 +198,15 @@ def _newest(actions: Iterable[A | None]) -> A:
     return [action for action in actions if action is not None][-1]
 
 
+def _type(kind: str) -> Type:
+    """The model's type by Spark's name of it; "" if there is none."""
+    found = type_named(kind) if kind.startswith("decimal(") else None
+    return TYPES.get(kind, found or "")
+
+
 def _refuse_column(column: Mapping[str, Any]) -> None:
     name, kind = column["name"], column["type"]
-    if not isinstance(kind, str) or kind not in TYPES:
+    if not isinstance(kind, str) or not _type(kind):
         what = kind["type"] if isinstance(kind, dict) else kind
         raise NotModelled(f"its column {name} is of type {what}; the model has {', '.join(TYPES)}")
     if column.get("nullable") is False:

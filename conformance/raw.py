@@ -34,7 +34,7 @@ TYPES: Mapping[Type, str] = {
     "DOUBLE": "double",
     "TIMESTAMP": "timestamp",
 }
-"""Spark's names of the types."""
+"""Spark's names of the types; those of decimals are ours in lower case."""
 DELTA = "org.apache.spark.sql.delta"
 QUIET = {
     "spark.databricks.delta.history.metricsEnabled": "false",
@@ -56,7 +56,12 @@ def create_empty(session: Session, path: Path, schema: Schema, level: str | None
     """Make an empty table at a path, with an isolation level if one is given."""
     header = Header.of(schema)
     fields = [
-        {"name": c.name, "type": TYPES[c.type], "nullable": True, "metadata": {}}
+        {
+            "name": c.name,
+            "type": TYPES.get(c.type, c.type.lower()),
+            "nullable": True,
+            "metadata": {},
+        }
         for c in schema.columns
     ]
     levelled = {} if level is None else {LEVEL_KEY: level}

@@ -74,19 +74,22 @@ def optimized(expr: ex.Expr) -> bool:
     and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
     """
     return any(
-        isinstance(part, ex.Call)
-        and (
-            part.function in ex.CONDITIONAL
-            or (
-                part.function == "cast"
-                and (
-                    part.operands[0].type == "TIMESTAMP"
-                    or unwraps(part.operands[0].type, part.type)
-                )
-            )
-        )
+        (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
+        or (isinstance(part, ex.Compare | ex.In) and _compares_cast(part))
         for part in ex.walk(expr)
     )
+
+
+def _compares_cast(part: ex.Compare | ex.In) -> bool:
+    """Whether constants are compared with the cast of a column that Spark may take off."""
+    match part:
+        case ex.Compare(_, ex.Call("cast", (ex.ColumnRef() as column,)) as cast, ex.Const()):
+            pass
+        case ex.In(ex.Call("cast", (ex.ColumnRef() as column,)) as cast):
+            pass
+        case _:
+            return False
+    return column.type == "TIMESTAMP" or unwraps(column.type, cast.type)
 
 
 def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
@@ -99,10 +102,8 @@ def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
 def surprise(condition: ex.Expr) -> str | None:
     """Why the optimizer's result is not modelled, as the end of a sentence; None if it is."""
     for part in ex.walk(condition):
-        if part.type == "BOOLEAN" and not columns(part) and not ex.subqueries(part):
-            if part is not condition and isinstance(part, ex.Const) and _compared(condition, part):
-                continue
-            return f"'{part}' names no column"
+        if _is_null(part) and not _compared(condition, part):
+            return f"'{part}' is NULL"
         if isinstance(part, ex.Arithmetic):
             constants = sum(isinstance(e, ex.Const) for e in ex.walk(part))
             if constants >= SEVERAL and columns(part):
@@ -152,6 +153,14 @@ def query_surprise(condition: ex.Expr) -> str | None:
     return surprise(condition)
 
 
+def _is_null(part: ex.Expr) -> bool:
+    """Whether it is a condition without a column that is NULL."""
+    if part.type != "BOOLEAN" or columns(part) or ex.subqueries(part):
+        return False
+    form = _boolean(part, negated=False)
+    return isinstance(form, ex.Const) and form.value is None
+
+
 def _null_test(form: ex.Expr) -> bool:
     return isinstance(form.operand if isinstance(form, ex.Not) else form, ex.IsNull)
 
@@ -166,11 +175,16 @@ def _compared(condition: ex.Expr, part: ex.Expr) -> bool:
 
 def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
     match expr:
+        case ex.Const(bool() as value):
+            return ex.Const(value != negated, "BOOLEAN")
         case ex.Not(operand):
             return _boolean(operand, negated=not negated)
         case ex.And(left, right) | ex.Or(left, right):
             parts = _boolean(left, negated=negated), _boolean(right, negated=negated)
             conjunction = isinstance(expr, ex.And) != negated
+            for part, other in (parts, parts[::-1]):
+                if isinstance(part, ex.Const) and isinstance(part.value, bool):
+                    return other if part.value == conjunction else part
             return _factored(*parts, *((AND, OR) if conjunction else (OR, AND)))
         case ex.Compare(op, left, right):
             return _comparison(NEGATED[op] if negated else op, _value(left), _value(right))

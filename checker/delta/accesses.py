@@ -23,7 +23,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import raw as rw
 from isolitmus.model import statement as st
-from isolitmus.model.normal import columns
+from isolitmus.model.normal import columns, normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -182,7 +182,9 @@ def of_branch(
     if isinstance(branch, qu.Select):
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
-        if stream:
+        if branch.where is not None and normal(branch.where) == ex.Const(False, "BOOLEAN"):
+            yield replace(access, planned=stream)  # Spark plans no scan of it
+        elif stream:
             kind: Tracked = "predicate" if known else "nothing"
             yield replace(access, tracked=kind, whole=known, planned=True)
         elif known:

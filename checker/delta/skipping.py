@@ -51,12 +51,16 @@ class Filters:
         values = _filtered(self.data, file, schema)
         return MISSING not in values and OPEN in values
 
-    @property
-    def open(self) -> bool:
+    def open(self, schema: Schema) -> bool:
         """Whether Spark's optimizer may find something that is said of partitions alone in a condition that
         names other columns, too.
         """
-        return any(optimized(part) for part in self.data)
+        named = (
+            any(column.index in schema.partition_indexes for column in columns(part))
+            for part in self.data
+            if optimized(part)
+        )
+        return any(named)
 
     def files(
         self, schema: Schema, files: Iterable[File], *, skipping: bool = True
@@ -99,8 +103,8 @@ def query_filters(schema: Schema, where: ex.Expr | None) -> Filters:
         ex.Not(ex.IsNull(column))
         for part in parts
         if isinstance(part, ex.Compare | ex.ColumnRef | ex.Call)
-        or (isinstance(part, ex.Not) and isinstance(part.operand, ex.ColumnRef))
-        for column in strict_columns(part)
+        or (isinstance(part, ex.Not) and isinstance(part.operand, ex.ColumnRef | ex.Call))
+        for column in strict_columns(part.operand if isinstance(part, ex.Not) else part)
     ]
     return _split(schema, (*known, *parts))
 

@@ -288,7 +288,7 @@ class Snapshot:
             if access.tracked == "plan" or (access.scan and not self.skipping):
                 continue
             filters = access.filters(schema)
-            recorded = wide if filters.open and schema.partition_indexes else predicates
+            recorded = wide if filters.open(schema) else predicates
             recorded.append(self.bound(filters.partition))
             if access.tracked == "files":
                 kept = filters.files(schema, live, skipping=self.skipping)

@@ -236,7 +236,7 @@ def field(name="id", kind="integer", nullable=True, **metadata):
 
 
 UNLIKE = {
-    "its column id is of type double; the model has integer": [field(kind="double")],
+    "its column id is of type float; the model has integer": [field(kind="float")],
     "its column id is of type struct": [field(kind={"type": "struct", "fields": []})],
     "its column id is NOT NULL": [field(nullable=False)],
     "its column id has delta.identity.start": [field(**{"delta.identity.start": 1})],

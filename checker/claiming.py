@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.comparing import held_against
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.checker.runs import Judged, run
-from isolitmus.checker.separation import ABSTRACT, separate, separate_unbounded
+from isolitmus.checker.separation import ABSTRACT, separate
 from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model.claim import (
     AskedCells,
     AskedInterleavings,

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from isolitmus.checker.answer import (
     TABLE_ASSUMPTIONS,
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSTRACT",
     "TABLE",
+    "same_format",
     "separate",
-    "separate_unbounded",
 ]
 
 ABSTRACT: Literal["abstract"] = "abstract"
@@ -95,7 +95,7 @@ def separate(
     >>> separate(spec("causal"), spec("read-committed")).ships
     'history-write-cycle'
     """
-    form = format_named(_same_format(a, b))
+    form = format_named(same_format(a, b))
     if universe is None:
         asked = a.needs | b.needs
         if asked <= abstract.NAMES and not unexplained:
@@ -182,82 +182,7 @@ def _with_shipped(
     )
 
 
-def separate_unbounded(
-    a: Spec,
-    b: Spec,
-    universe: Scope | Literal["abstract"] | None = None,
-    *,
-    every_version_read: bool = False,
-    transactions: Sequence[int] | None = None,
-    budget: Budget | None = None,
-    **search: Any,
-) -> Separation:
-    """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
-    forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
-
-    ``transactions``: at most so many of them, but any statements on a table, whichever. ``every_version_read``:
-    only histories in which of every version somebody reads the whole table; these are not searched.
-    ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
-    ``checker.proving.proof``). The rest: as for ``separate``.
-
-    >>> from isolitmus.specs import spec
-    >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
-    >>> number, _, scope = answer.bound.partition(", ")
-    >>> answer.found, answer.proved, number
-    (False, True, 'any number of transactions')
-    >>> "whose reads are all tracked" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
-    (True, True)
-    """
-    from isolitmus.checker.proving.arguments import Question
-    from isolitmus.checker.proving.proof import prove
-    from isolitmus.checker.proving.scope import outside, statements
-
-    if universe == ABSTRACT:
-        raise IsolitmusError(
-            "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
-        )
-    if search.get("unexplained"):
-        raise IsolitmusError(
-            "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
-        )
-    most = None if transactions is None else max(transactions)
-    if most is not None and most > LARGEST:
-        raise IsolitmusError(
-            f"{many(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
-            " --transactions"
-        )
-    question = Question(a, b, most, every_version_read)
-    budget = budget or Budget()
-    proof = prove(question, budget=budget)
-    if proof.holds or every_version_read:
-        number = (
-            "any number of transactions" if most is None else f"up to {many(most, 'transaction')}"
-        )
-        return Separation(
-            a.name,
-            b.name,
-            TABLE,
-            found=False if proof.holds else None,
-            bound=f"{number}, {statements(proof.premises)}",
-            examined=0,
-            seconds=proof.seconds,
-            by="symbolic",
-            assumptions=tuple(premise.sentence for premise in proof.premises),
-            proof=proof,
-            outside=outside(question, proof.premises) if proof.holds else (),
-        )
-    inside = named_scope(TABLE) if universe is None else universe
-    found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
-    return replace(
-        found,
-        found=found.found or None,
-        searched=found.found is False,
-        seconds=proof.seconds + found.seconds,
-        proof=proof,
-    )
-
-
-def _same_format(a: Spec, b: Spec) -> str:
+def same_format(a: Spec, b: Spec) -> str:
     """The format that two specs are of; IsolitmusError if that is not one."""
     named = {spec.format: spec.name for spec in (a, b) if spec.format is not None}
     if len(named) > 1:

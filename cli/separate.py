@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.separation import ABSTRACT, TABLE, separate_unbounded
+from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.separation_words import separation_lines
+from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.cli.forms import PICTURES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes

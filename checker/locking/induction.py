@@ -25,8 +25,9 @@ __all__ = ["InductiveStep", "each_row_once"]
 
 @dataclass(frozen=True, slots=True)
 class InductiveStep:
-    """A part of the proof: what it says, and whether Z3 proves it; else where it does not hold."""
+    """A part of the proof: its name, what it says, and whether Z3 proves it; else where it does not hold."""
 
+    name: str
     sentence: str
     holds: bool
     counterexample: str = ""
@@ -39,7 +40,7 @@ def each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[Inductive
     >>> all(step.holds for step in each_row_once()), all(step.holds for step in each_row_once(stays=False))
     (True, True)
     >>> [step.sentence for step in each_row_once(moves=True) if not step.holds]
-    ['a writer keeps it']
+    ['a writer keeps that']
     """
     import z3
 
@@ -67,30 +68,38 @@ def each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[Inductive
         still == there if stays else z3.BoolVal(True),
     )
     ends = z3.Not(z3.And(there, place > cursor))
+    often = "once" if stays else "once at most"
     once = count == 1 if stays else count <= 1
     lemmas = (
         (
-            "it holds before the first step",
+            "start",
+            f"before the first step the row is ahead and not emitted, or not ahead and emitted {often}",
             z3.Implies(z3.And(place > cursor, count == 0, there), now),
         ),
         (
-            "a step of the scan keeps it",
+            "scan",
+            "a step of the scan keeps that",
             z3.Implies(z3.And(now, step), invariant(then, place, counted, there)),
         ),
         (
-            "a writer keeps it",
+            "writer",
+            "a writer keeps that",
             z3.Implies(z3.And(now, writes), invariant(cursor, moved, count, still)),
         ),
-        ("at the end the row has been emitted once", z3.Implies(z3.And(now, ends), once)),
+        (
+            "end",
+            f"at the end the row has been emitted {often}",
+            z3.Implies(z3.And(now, ends), once),
+        ),
     )
     return tuple(_step(*lemma) for lemma in lemmas)
 
 
-def _step(sentence: str, claim: z3.BoolRef) -> InductiveStep:
+def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
     import z3
 
     solver = z3.Solver()
     solver.add(z3.Not(claim))
     if solver.check() == z3.unsat:
-        return InductiveStep(sentence, holds=True)
-    return InductiveStep(sentence, holds=False, counterexample=str(solver.model()))
+        return InductiveStep(name, sentence, holds=True)
+    return InductiveStep(name, sentence, holds=False, counterexample=str(solver.model()))

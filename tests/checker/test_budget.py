@@ -14,7 +14,7 @@ from isolitmus.checker.auditing.judging import check_log
 from isolitmus.checker.portrait import portray
 from isolitmus.checker.reading import solver
 from isolitmus.checker.searching import abstract_exhaustive
-from isolitmus.checker.separation import separate_unbounded
+from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model import budget as budgets
 from isolitmus.model.budget import Budget, in_use, size
 from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit

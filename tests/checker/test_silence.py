@@ -12,9 +12,9 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import run
 from isolitmus.checker.searching.universe import candidates
-from isolitmus.checker.separation import separate_unbounded
 from isolitmus.checker.telling.sweep_words import sweep_lines
 from isolitmus.checker.telling.words import refusal_words, verdict_words
+from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model.history import History
 from isolitmus.model.matrix import Place
 from isolitmus.specs import level, litmus, protocol, scope

@@ -1,0 +1,151 @@
+"""The verb ``separate --unbounded``: a proof for any number of transactions, or what the search finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from isolitmus.checker.answer import Separation
+from isolitmus.checker.separation import ABSTRACT, TABLE, same_format, separate
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.number import many
+from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.scope_file import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.checker.proving.arguments import Question
+    from isolitmus.checker.proving.proof import Proof
+    from isolitmus.checker.proving.scope import Outside
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["separate_unbounded"]
+
+
+def separate_unbounded(
+    a: Spec,
+    b: Spec,
+    universe: Scope | Literal["abstract"] | None = None,
+    *,
+    every_version_read: bool = False,
+    transactions: Sequence[int] | None = None,
+    budget: Budget | None = None,
+    **search: Any,
+) -> Separation:
+    """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
+    forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
+
+    ``universe``: where statements are scans, the scope whose keys they leave as they are; it is searched where there
+    is no proof. ``transactions``: at most so many of them, but any statements on a table, whichever.
+    ``every_version_read``: only histories in which of every version somebody reads the whole table; these are not
+    searched. ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
+    ``checker.proving.proof``). The rest: as for ``separate``.
+
+    >>> from isolitmus.specs import spec
+    >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
+    >>> number, _, scope = answer.bound.partition(", ")
+    >>> answer.found, answer.proved, number
+    (False, True, 'any number of transactions')
+    >>> "whose reads are all tracked" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
+    (True, True)
+    """
+    from isolitmus.checker.proving.arguments import Question
+
+    if universe == ABSTRACT:
+        raise IsolitmusError(
+            "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
+        )
+    if search.get("unexplained"):
+        raise IsolitmusError(
+            "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
+        )
+    most = None if transactions is None else max(transactions)
+    if most is not None and most > LARGEST:
+        raise IsolitmusError(
+            f"{many(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
+            " --transactions"
+        )
+    form = format_named(same_format(a, b))
+    if form.carry_out is not None and every_version_read:
+        raise IsolitmusError(
+            f"--every-version-read is about versions of a log, which format {form.name} does not have; leave it out"
+        )
+    question = Question(a, b, most, every_version_read)
+    budget = budget or Budget()
+    if form.carry_out is not None:
+        inside = universe or named_scope(form.universe)
+        tried = _of_scans(question, inside)
+    else:
+        inside = universe or named_scope(TABLE)
+        tried = _of_tables(question, budget)
+    proof = tried.proof
+    if proof.holds or every_version_read:
+        number = (
+            "any number of transactions" if most is None else f"up to {many(most, 'transaction')}"
+        )
+        return Separation(
+            a.name,
+            b.name,
+            tried.universe,
+            found=False if proof.holds else None,
+            bound=f"{number}, {tried.statements}",
+            examined=0,
+            seconds=proof.seconds,
+            by="symbolic",
+            assumptions=tried.assumed,
+            proof=proof,
+            outside=tried.outside() if proof.holds else (),
+        )
+    found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
+    return replace(
+        found,
+        found=found.found or None,
+        searched=found.found is False,
+        seconds=proof.seconds + found.seconds,
+        proof=proof,
+    )
+
+
+class _Tried(NamedTuple):
+    """A proof, or an attempt at one."""
+
+    proof: Proof
+    """How far it came."""
+    universe: str
+    """Of what."""
+    statements: str
+    """Of which statements."""
+    assumed: tuple[str, ...]
+    """What it rests on."""
+    outside: Callable[[], tuple[Outside, ...]]
+    """The litmus tests that it does not speak of."""
+
+
+def _of_tables(question: Question, budget: Budget) -> _Tried:
+    from isolitmus.checker.proving.proof import prove
+    from isolitmus.checker.proving.scope import outside, statements
+
+    proof = prove(question, budget=budget)
+    return _Tried(
+        proof,
+        TABLE,
+        statements(proof.premises),
+        tuple(premise.sentence for premise in proof.premises),
+        lambda: outside(question, proof.premises),
+    )
+
+
+def _of_scans(question: Question, inside: Scope) -> _Tried:
+    from isolitmus.checker.proving import scans
+
+    return _Tried(
+        scans.prove_scans(question, inside),
+        inside.name,
+        scans.scanned_statements(inside),
+        scans.assumed_of_scans(question, inside),
+        lambda: scans.outside_of_scans(question),
+    )

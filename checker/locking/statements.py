@@ -376,25 +376,34 @@ class UnderWay:
 
     def free(self, table: str, values: Row, number: int, old: Row | None) -> Iterator[Lock]:
         """Wait until nobody holds the gaps that an entry goes into, and no other row has its key where keys
-        are unique.
+        are unique. After a wait all is asked anew: whoever waited before may have taken the place.
         """
+        while wanted := self.taken(table, values, number, old):
+            while self.work.locks.behind(wanted):
+                yield wanted
+
+    def taken(self, table: str, values: Row, number: int, old: Row | None) -> Lock | None:
+        """What has to be waited for before a row stands there; None: nothing. An error if another has its key."""
         for index in (None, *self.work.store.schemas[table].indexes):
             key = key_of(index, values)
             if old is not None and key == key_of(index, old):
                 continue
             name = "" if index is None else index.name
             point = Lock(self.name, Resource("point", table, name, (key, number)), "X")
-            while self.work.locks.behind(point):
-                yield point
+            if self.work.locks.behind(point):
+                return point
             if index is not None and index.unique:
-                yield from self.unique(table, index, values, number)
+                owner = self.owner(table, index, values, number)
+                if owner is not None:
+                    return owner
+        return None
 
-    def unique(self, table: str, index: Index, values: Row, number: int) -> Iterator[Lock]:
-        """Wait for whoever may have the key; an error if a row has it."""
+    def owner(self, table: str, index: Index, values: Row, number: int) -> Lock | None:
+        """The lock of a row that has a key, or may have it again; an error if it has it for good."""
         if any(values[k] is None for k in index.columns):
-            return
+            return None
         key = key_of(index, values)
-        for row in list(self.work.store.rows[table]):
+        for row in self.work.store.rows[table]:
             if row.number == number:
                 continue
             has = [
@@ -403,13 +412,14 @@ class UnderWay:
             if not any(key_of(index, v.values) == key for v in has if v.values is not None):
                 continue
             wanted = Lock(self.name, Resource("row", table, row.id), "S")
-            while self.work.locks.behind(wanted) and not self.work.locks.covered(wanted):
-                yield wanted
+            if self.work.locks.behind(wanted) and not self.work.locks.covered(wanted):
+                return wanted
             now = self.present(row)
             if now is not None and now.values is not None and key_of(index, now.values) == key:
                 raise ex.EvaluationError(
                     DUPLICATE, f"a row of {table} has this key in {index.name} already"
                 )
+        return None
 
 
 def _end(going: object) -> None:

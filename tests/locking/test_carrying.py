@@ -165,6 +165,25 @@ def test_what_is_wrong_is_one_sentence(old, new, message):
     assert message in str(refused.value) and "\n" not in str(refused.value).partition("\n  ")[0]
 
 
+@pytest.mark.parametrize(("first", "second"), [("move", "put"), ("put", "move")])
+@pytest.mark.parametrize("under", ["locking-read-committed", "postgresql-read-committed"])
+def test_two_that_wait_for_one_key_do_not_both_have_it(first, second, under):
+    """As PostgreSQL has it: who waits for a row with the key asks again whether another has taken it meanwhile."""
+    three = """
+gone = ["DELETE FROM t WHERE id = 3"]
+move = ["UPDATE t SET id = 3 WHERE id = 1"]
+put = ["INSERT INTO t VALUES (3, 99, 9)"]
+"""
+    schedule = f"gone[1] {first}[1] {second}[1] gone.commit {first}.commit {second}.commit"
+    done = carried(schedule, three, under)
+    assert told(done, first)[::2] == ("committed", [f"{first}[1] gone"])
+    assert told(done, second)[::2] == (
+        "error:DuplicateKey",
+        [f"{second}[1] gone", f"{second}[1] {first}"],
+    )
+    assert sorted(row[0] for row in done.tables["t"]).count(3) == 1
+
+
 def test_a_deadlock_that_the_file_does_not_expect_is_told_with_both_outcomes(call, tmp_path):
     steps = 'schedule = "a[1] b[1] a[2] b[2] a.commit b.commit"\n[table]'
     both = """

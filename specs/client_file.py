@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
+from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.confs import CONFS
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
 from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql import read_statement
-from isolitmus.specs.sql_queries import items_of
 from isolitmus.specs.toml_file import NAME, shown
 
 if TYPE_CHECKING:

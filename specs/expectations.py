@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.errors import near
 from isolitmus.model.litmus import Expectation
+from isolitmus.model.query import items_of
 from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.specs.engines import engines
 from isolitmus.specs.files import is_file
 from isolitmus.specs.shelf import shipped
-from isolitmus.specs.sql_queries import items_of
 from isolitmus.specs.toml_file import shown
 
 if TYPE_CHECKING:

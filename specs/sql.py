@@ -20,6 +20,7 @@ from isolitmus.specs.placeholders import aliased
 from isolitmus.specs.resolving import kinds
 from isolitmus.specs.sql_definitions import DefinitionReader
 from isolitmus.specs.sql_inserts import InsertReader
+from isolitmus.specs.sql_joins import JoinReader
 from isolitmus.specs.sql_merges import MergeReader
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_queries import QueryReader
@@ -38,7 +39,7 @@ __all__ = ["defines", "read_statement", "resolve", "resolved", "syntax_of", "tab
 
 
 KINDS = kinds(
-    InsertReader, RowsReader, MergeReader, QueryReader, VerbReader, DefinitionReader, MakingReader
+    InsertReader, RowsReader, MergeReader, JoinReader, VerbReader, DefinitionReader, MakingReader
 )
 """Who resolves a statement, by the class of its tree or by its first word."""
 FIRST = re.compile(r"\s*(\w+)\b")

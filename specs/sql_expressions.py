@@ -102,7 +102,7 @@ class _ExpressionReader:
                     )
                 column = self.scope.resolve(node)
                 if self.context == "aggregate" and not any(
-                    column.index == key.index for key in self.keys
+                    (column.side, column.index) == (key.side, key.index) for key in self.keys
                 ):
                     place.refuse(
                         node, f"column '{place.written(node)}' stands outside an aggregate"

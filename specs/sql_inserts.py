@@ -19,8 +19,8 @@ from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.features import features
 from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_expressions import read_expression
+from isolitmus.specs.sql_joins import JoinReader
 from isolitmus.specs.sql_literals import coerced
-from isolitmus.specs.sql_queries import QueryReader
 from isolitmus.specs.sql_scope import NameScope, Side, only
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["InsertReader", "StoringReader", "whole"]
 
 
-class StoringReader(QueryReader):
+class StoringReader(JoinReader):
     """Resolves what is stored into a table's columns."""
 
     def columns(
@@ -62,6 +62,18 @@ class StoringReader(QueryReader):
                 names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
             )
         return tuple(order)
+
+    def unjoined(self, node: exp.Expr, schema: Schema, query: qu.Query) -> None:
+        """Refuse a query in which the table that is written to is joined: which filters Spark makes of its
+        condition, and so what is recorded, is up to its optimizer.
+        """
+        joined = [branch for branch in query if isinstance(branch, qu.Joined)]
+        if schema.name in qu.sources(tuple(joined)):
+            self.place.refuse(
+                node,
+                f"{schema.name} is written to and stands in a join or a nested query: what Delta records of"
+                " that is not modelled",
+            )
 
     def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
         if isinstance(value, ex.Const) and value.value is None:
@@ -100,7 +112,8 @@ class InsertReader(StoringReader):
 
     @resolves(exp.Insert)
     def insert(self, node: exp.Insert) -> st.Insert:
-        only(self.place, node, "this", "expression", "overwrite", "where")
+        self.name(node)
+        only(self.place, node, "this", "expression", "overwrite", "where", "with_")
         target = node.this
         names: list[exp.Expr] = []
         if isinstance(target, exp.Schema):
@@ -116,7 +129,8 @@ class InsertReader(StoringReader):
         self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
-        keyed = any(isinstance(branch, qu.Select) and branch.keys for branch in query)
+        self.unjoined(node, schema, query)
+        keyed = any(not isinstance(branch, qu.Values) and branch.keys for branch in query)
         if keyed:
             self.apart(features(schema=schema) | {"GROUP BY in an INSERT"}, node)
         if generated and not _ordered(query):

@@ -11,13 +11,14 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.number import many
+from isolitmus.model.query import items_of
 from isolitmus.model.schema import Column
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.limits import CLAUSES
 from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_inserts import StoringReader, whole
-from isolitmus.specs.sql_queries import REFUSED, items_of
+from isolitmus.specs.sql_queries import REFUSED
 from isolitmus.specs.sql_scope import NameScope, Side, only
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class MergeReader(StoringReader):
         only(self.place, node, "this", "using", "on", "whens")
         schema, target = self.table(node.this)
         source, query = self.merge_source(node.args["using"])
+        self.unjoined(node.args["using"], schema, query)
         if source.name.lower() == target.name.lower():
             self.place.refuse(
                 node.args["using"], f"both sides are called '{source.name}'; give one an alias"
@@ -95,26 +97,23 @@ class MergeReader(StoringReader):
         )
 
     def merge_source(self, node: exp.Expr) -> tuple[Side, qu.Query]:
+        if isinstance(node, exp.Table) and self.derived(node):
+            query, side = self.side(node)
+            return side, query
         if isinstance(node, exp.Table):
             schema, side = self.table(node)
             items = tuple(ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns))
             return side, (qu.Select(schema.name, items, None, grouped=False),)
+        if isinstance(node, exp.Values) and node.alias:
+            query, side = self.listed(node)
+            return side, query
         if not isinstance(node, exp.Subquery) or not node.alias:
             self.place.refuse(
                 node, "a MERGE source is a table, or a SELECT in parentheses with an alias"
             )
         query = self.query(node)
-        first = node.this
-        while isinstance(first, exp.Union):
-            first = first.this
-        if not isinstance(first, exp.Select):
-            self.place.refuse(node, f"VALUES as a MERGE source {OUTSIDE}: use SELECT … UNION ALL")
         selected = items_of(query[0])
-        names = (
-            [c.name for c in self.schemas[query[0].table.lower()].columns if c.name]
-            if isinstance(query[0], qu.Select) and isinstance(first.expressions[0], exp.Star)
-            else [e.alias_or_name for e in first.expressions]
-        )
+        names = self.names(node.this, query)
         if len(names) != len(selected) or not all(names):
             self.place.refuse(node, "every column of a MERGE source needs a name: add AS …")
         columns = tuple(Column(n, item.type) for n, item in zip(names, selected, strict=True))

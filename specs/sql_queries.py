@@ -9,12 +9,10 @@ from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
-from isolitmus.model import statement as st
 from isolitmus.model.errors import near
 from isolitmus.model.normal import columns, normal, query_surprise, surprise
 from isolitmus.specs.apart import OUTSIDE, refuse_together
 from isolitmus.specs.placeholders import aliased, marked_version
-from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText, only
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.apart import Feature
     from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["REFUSED", "QueryReader", "aggregates", "items_of"]
+__all__ = ["REFUSED", "QueryReader", "aggregates"]
 
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
@@ -37,6 +35,9 @@ REFUSED = (
 
 class QueryReader:
     """Reads parts of one statement against the schemas of the tables; refuses at the place."""
+
+    handled: tuple[str, ...] = ()
+    """Arguments of queries that are read elsewhere."""
 
     def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
         self.syntax = syntax
@@ -89,11 +90,6 @@ class QueryReader:
 
     # Queries
 
-    @resolves(exp.Select, exp.Union)
-    def read(self, node: exp.Expr) -> st.Read:
-        """A statement that only reads."""
-        return st.Read(self.sql, self.query(node))
-
     def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
         """The branches; ``types`` are those of the columns that a result is stored into."""
         match node:
@@ -101,11 +97,11 @@ class QueryReader:
                 only(self.place, node, "this", "alias")
                 return self.query(node.this, types)
             case exp.Union():
-                only(self.place, node, "this", "expression", "distinct")
+                only(self.place, node, "this", "expression", "distinct", *self.handled)
                 if node.args.get("distinct"):
                     self.place.refuse(node, f"UNION without ALL {OUTSIDE}")
                 left, right = self.query(node.this, types), self.query(node.expression, types)
-                if len(items_of(left[0])) != len(items_of(right[0])):
+                if len(qu.items_of(left[0])) != len(qu.items_of(right[0])):
                     problem = "the branches of the UNION ALL differ in columns"
                     self.place.refuse(node, problem, "arity")
                 return left + right
@@ -133,7 +129,7 @@ class QueryReader:
         )
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
-        only(self.place, node, "expressions", "from_", "where", "group")
+        only(self.place, node, "expressions", "from_", "where", "group", *self.handled)
         source = node.args.get("from_")
         if source is None:
             if node.args.get("group"):
@@ -283,8 +279,3 @@ def aggregates(item: exp.Expr) -> bool:
     """Whether there is an aggregate in an item, outside subqueries."""
     nodes = item.walk(prune=lambda n: isinstance(n, exp.Subquery))
     return any(isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max) for n in nodes)
-
-
-def items_of(branch: qu.Branch) -> tuple[ex.Expr, ...]:
-    """The expressions of a branch's columns (of its first row, for VALUES)."""
-    return branch.rows[0] if isinstance(branch, qu.Values) else branch.items

@@ -11,11 +11,11 @@ from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model.header import FEATURES, SUPPORTED
+from isolitmus.model.query import items_of
 from isolitmus.specs.features import features
 from isolitmus.specs.parameters import bound
 from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_definitions import INIT, PAIR, DefinitionReader
-from isolitmus.specs.sql_queries import items_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError, SqlError, near
+from isolitmus.model.query import items_of
 from isolitmus.model.raw import Raw
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.features import features
@@ -14,7 +15,6 @@ from isolitmus.specs.parameters import parameters
 from isolitmus.specs.reached import resolve_late
 from isolitmus.specs.sql import unbound
 from isolitmus.specs.sql_parse import Syntax
-from isolitmus.specs.sql_queries import items_of
 from isolitmus.specs.written import as_written
 
 if TYPE_CHECKING:

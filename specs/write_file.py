@@ -12,6 +12,7 @@ from isolitmus.model.client import Client, DataFrameWrite
 from isolitmus.model.errors import near
 from isolitmus.model.expression import Const
 from isolitmus.model.number import many
+from isolitmus.model.query import items_of
 from isolitmus.model.schema import Column
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.client_file import CLIENT, read_client
@@ -19,7 +20,6 @@ from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_target
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_parse import Syntax
-from isolitmus.specs.sql_queries import items_of
 from isolitmus.specs.toml_file import NAME, shown
 from isolitmus.specs.transaction_sql import read_sql
 from isolitmus.specs.written import Part

@@ -178,7 +178,10 @@ def of_branch(
     scan. One that finds the target in the plan, by whatever version, is marked as reading the whole
     table; a subquery is an expression, in which it does not look (DeltaSink.scala 113-175).
     """
-    items = (branch.items,) if isinstance(branch, qu.Select) else branch.rows
+    items = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
+    if isinstance(branch, qu.Joined):
+        for source in branch.sources:
+            yield from _of_query(source.query, stream=stream)
     if isinstance(branch, qu.Select):
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)

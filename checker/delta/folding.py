@@ -61,6 +61,9 @@ def _queried(query: qu.Query) -> Iterator[ex.Expr]:
         for items in branch.rows if isinstance(branch, qu.Values) else (branch.items,):
             yield from items
         yield branch.where or ex.TRUE
+        for source in branch.sources if isinstance(branch, qu.Joined) else ():
+            yield from _queried(source.query)
+            yield source.on or ex.TRUE
 
 
 def _expressions(statement: st.Statement) -> Iterator[ex.Expr]:

@@ -230,6 +230,8 @@ class _Outliner:
         branch = statement.query[0]
         if isinstance(branch, qu.Values):
             inserts = tuple(Insertion(self.into(row, statement)) for row in branch.rows)
+        elif isinstance(branch, qu.Joined):
+            self.refuse(statement, "has a join or a nested query")
         else:
             inserts = self.copied(branch, known.partition_reads[-1], statement)
         return replace(known, inserts=inserts)

@@ -133,6 +133,11 @@ class Snapshot:
         reads: list[RowRead] = []
         for written in query:
             branch = self._bound(written)
+            if isinstance(branch, qu.Joined):
+                found_rows, own = self._joined(branch)
+                branches.append(_given(branch, found_rows))
+                reads += own
+                continue
             around: list[Row] = []
             found = tuple(of_branch(branch))
             for access in found:
@@ -149,6 +154,22 @@ class Snapshot:
                     ex.evaluate(replace(subquery, operand=operand), ())
             branches.append(_rows(branch, around))
         return Result(tuple(branches), tuple(reads))
+
+    def _joined(self, branch: qu.Joined) -> tuple[list[tuple[Row, ...]], tuple[RowRead, ...]]:
+        """The rows that the sources of a join have together, one for each side, and what was read."""
+        combined: list[tuple[Row, ...]] = [()]
+        reads: list[RowRead] = []
+        for source in branch.sources:
+            result = self.query(source.query)
+            reads += result.reads
+            rows = [row for part in result.branches for row in part]
+            width = len(qu.items_of(source.query[0]))
+            combined = [
+                (*before, row)
+                for before in combined
+                for row in _partners(source, before, rows, (None,) * width)
+            ]
+        return combined, tuple(reads)
 
     def _bound(self, branch: qu.Branch) -> qu.Branch:
         where = None if branch.where is None else self.bound((branch.where,))[0]
@@ -326,7 +347,12 @@ def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
         if not holds(branch.where, ()):
             return ()
         return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in branch.rows)
-    left = [(row,) for row in around if holds(branch.where, (row,))]
+    return _given(branch, [(row,) for row in around])
+
+
+def _given(branch: qu.Select | qu.Joined, combined: Sequence[tuple[Row, ...]]) -> tuple[Row, ...]:
+    """The rows that a SELECT gives of those of its sources."""
+    left = [rows for rows in combined if holds(branch.where, rows)]
     if branch.grouped and not branch.keys:
         return (tuple(ex.evaluate(item, (), left) for item in branch.items),)
     if branch.grouped:
@@ -338,6 +364,22 @@ def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
             for key in sort_rows(groups)
         )
     return tuple(tuple(ex.evaluate(item, rows) for item in branch.items) for rows in left)
+
+
+def _partners(
+    source: qu.JoinSource, before: tuple[Row, ...], rows: Sequence[Row], nothing: Row
+) -> Sequence[Row]:
+    """What a source of a join puts beside the rows of those before it."""
+    found = [row for row in rows if holds(source.on, (*before, row))]
+    match source.how:
+        case "inner":
+            return found
+        case "left":
+            return found or [nothing]
+        case "semi":
+            return [nothing] if found else []
+        case "anti":
+            return [] if found else [nothing]
 
 
 def _correlated(condition: ex.Expr) -> bool:

@@ -102,6 +102,7 @@ class _Reader(InsertReader, RowsReader):
             self.place.refuse(node, f"GROUP BY {OUTSIDE} in format locking")
         plain = self.plain(node)
         found = super().select(plain, types)
+        assert not isinstance(found, qu.Joined), "joins are refused where engines scan"
         if isinstance(found, qu.Values):
             if plain is not node:
                 self.place.refuse(node, "ORDER BY and LIMIT are of a SELECT … FROM a table")

@@ -189,6 +189,7 @@ class UnderWay:
                 if branch.where is None or (yield from self.holds(branch.where, (), ks)):
                     rows += [(yield from self.items(row, (), ks))]
             return
+        assert isinstance(branch, qu.Select), "joins are refused where engines scan"
         where = yield from self.once(ex.conjuncts(branch.where), ks)
         items = yield from self.once(branch.items, ks)
         pushed = [part for part in where if not ex.subqueries(part)]

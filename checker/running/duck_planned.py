@@ -130,6 +130,8 @@ def _branches(query: exp.Expr) -> Iterator[exp.Select]:
 def _items(select: exp.Select, schemas: Mapping[str, Schema]) -> Iterator[exp.Expr]:
     """The items of a SELECT, a star as many as it stands for."""
     for item in select.expressions:
+        if isinstance(item, exp.Star) and select.args.get("joins"):
+            return
         if isinstance(item, exp.Star):
             schema = _schema(select, schemas)
             yield from [item] * (len(schema.shown) if schema is not None else 1)

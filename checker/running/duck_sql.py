@@ -179,6 +179,17 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
     by another path is the table.
     """
     tree = tree.copy()
+    given = tree.args.get("with_")
+    if isinstance(tree, exp.Insert) and given is not None:
+        tree.set("with_", None)
+        first = tree.expression
+        while isinstance(first, exp.Union):
+            first = first.this
+        first.set("with_", given)
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()
+    for values in list(tree.find_all(exp.Values)):
+        _numbered(values)
     for table in list(tree.find_all(exp.Table)):
         if table.db:
             name = aliased(table, schemas) or table.name
@@ -190,6 +201,18 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
             table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
     staged(tree, schemas)
     return _staged(tree, schemas)
+
+
+def _numbered(values: exp.Values) -> None:
+    """Names for the columns of a FROM VALUES without any: Spark counts them from 1, DuckDB from 0."""
+    alias = values.args.get("alias")
+    rows = values.expressions
+    if isinstance(values.parent, exp.Insert) or (alias is not None and alias.args.get("columns")):
+        return
+    width = len(rows[0].expressions) if isinstance(rows[0], exp.Tuple) else 1
+    names = [exp.to_identifier(f"col{k + 1}") for k in range(width)]
+    name = alias.this if alias is not None and alias.this else exp.to_identifier("given")
+    values.set("alias", exp.TableAlias(this=name, columns=names))
 
 
 def _definition(statement: df.Definition) -> list[DuckStep]:

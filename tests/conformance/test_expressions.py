@@ -1,0 +1,180 @@
+"""Expressions on Spark: what they give, and what Delta records of the conditions that are made of them."""
+
+import pytest
+from formats.drawn_expressions import LITERALS, ROWS, TABLE, TYPES, expressions
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isolitmus.conformance.agreement import differences
+from isolitmus.conformance.delta import carries
+from isolitmus.conformance.tables import tables_made
+from isolitmus.conformance.versions import plain_row
+from isolitmus.model.errors import SqlError, UndeterminedError
+from isolitmus.model.expression import EvaluationError, evaluate
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.sql import read_statement
+
+pytestmark = pytest.mark.spark
+
+DRAWN, AT_ONCE, SINGLE = 300, 60, 8
+VALUES = [
+    ", ".join(ROWS[type_][k % len(ROWS[type_])] if k < 5 else "NULL" for type_ in TYPES.values())
+    for k in range(6)
+]
+
+
+def drawn():
+    """Expressions of all types, the same in every run."""
+    found = []
+
+    @settings(
+        max_examples=DRAWN,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.sampled_from(sorted(LITERALS)).flatmap(expressions))
+    def collect(expression):
+        found.append(expression)
+
+    collect()
+    return list(dict.fromkeys(found))
+
+
+def computed(expression, rows):
+    """The model's values on some rows; None where it knows none, an error where that is what comes."""
+    try:
+        item = read_statement(f"SELECT {expression} FROM t", {"t": TABLE}).query[0].items[0]
+        return [evaluate(item, (row,)) for row in rows]
+    except EvaluationError as error:
+        return error
+    except (SqlError, UndeterminedError):
+        return None
+
+
+def test_spark_gives_what_the_model_gives(session):
+    """Many expressions in one query; those that fail, one by one."""
+    names = list(TYPES)
+    inits = (read_statement(f"INSERT INTO t VALUES ({'), ('.join(VALUES)})", {"t": TABLE}),)
+    read = {"r": read_statement("SELECT i FROM t", {"t": TABLE})}
+    test = Litmus("e", "", "", {"t": TABLE}, inits, read, Schedule.parse("r", read))
+    with tables_made(test, "Serializable", session) as tables:
+        spark = tables.client("t")
+        spark.sql(inits[0].sql).collect()
+        rows = [plain_row(row) for row in spark.table("t").collect()]
+        known = {expression: computed(expression, rows) for expression in drawn()}
+        values = {e: v for e, v in known.items() if isinstance(v, list)}
+        fails = [e for e, v in known.items() if isinstance(v, EvaluationError)]
+        for start in range(0, len(values), AT_ONCE):
+            part = list(values)[start : start + AT_ONCE]
+            items = ", ".join(f"{e} AS c{k}" for k, e in enumerate(part))
+            seen = spark.sql(f"SELECT {items}, {', '.join(names)} FROM t").collect()
+            by_row = {row[len(part) :]: row[: len(part)] for row in map(plain_row, seen)}
+            for k, expression in enumerate(part):
+                found = [(v, type(v)) for v in (by_row[row][k] for row in rows)]
+                assert found == [(v, type(v)) for v in values[expression]], expression
+        for expression in fails[:SINGLE]:
+            with pytest.raises(Exception, match=r"CAST|OVERFLOW|DIVIDE|RANGE"):
+                spark.sql(f"SELECT {expression} FROM t").collect()
+    assert len(values) > DRAWN / 3
+
+
+INITS = [
+    "(1, '3', DATE '2026-01-01', TIMESTAMP '2026-01-01 10:00:00.123456', 1.50, 0.5)",
+    "(2, '12', DATE '2026-01-02', TIMESTAMP '2026-01-02 00:00:00', 2.25, 1.5)",
+    "(3, '3', DATE '2026-01-02', TIMESTAMP '2026-01-03 23:59:59.999999', 3.00, 2.5)",
+    "(4, NULL, NULL, NULL, NULL, NULL)",
+]
+GONE = "DELETE FROM t WHERE id = {}"
+ADDED = "INSERT INTO t VALUES (7, '3', DATE '2026-01-02', NULL, 2.25, 1.5)"
+
+
+def concurrent(part, a, b):
+    """A statement that another one overtakes, on a table of one row a file."""
+    inits = ", ".join(f'"INSERT INTO t VALUES {row}"' for row in INITS)
+    return read_litmus(
+        f"""
+        title    = "A condition that another statement meets"
+        schedule = "a.start b a.commit"
+
+        [table]
+        columns        = "id INT, s STRING, d DATE, ts TIMESTAMP, m DECIMAL(10,2), x DOUBLE"
+        partitioned_by = [{part and f'"{part}"'}]
+        init           = [{inits}]
+
+        [transactions]
+        a = "{a}"
+        b = "{b}"
+        """,
+        "met",
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "a", "b"),
+    [
+        ("d", "DELETE FROM t WHERE d < '2026-01-02'", ADDED),
+        ("d", "DELETE FROM t WHERE d >= '2026-01-02'", ADDED),
+        ("s", "DELETE FROM t WHERE s = 3", ADDED),
+        ("s", "DELETE FROM t WHERE s = 12", ADDED),
+        ("", "DELETE FROM t WHERE s = 3", GONE.format(2)),
+        ("", "UPDATE t SET x = 9 WHERE s LIKE '1%'", GONE.format(1)),
+        ("", "UPDATE t SET x = 9 WHERE id > 1.5", GONE.format(1)),
+        ("", "UPDATE t SET x = 9 WHERE m > 1.555", GONE.format(1)),
+        ("", "DELETE FROM t WHERE ts > TIMESTAMP '2026-01-01 10:00:00.123999'", GONE.format(1)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE NOT s LIKE '3%'", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE upper(s) = '3'", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE concat(s, 'x') = '3x'", GONE.format(4)),
+        ("d", "INSERT INTO t SELECT * FROM t WHERE 1 = 0", ADDED),
+        ("d", "DELETE FROM t WHERE 1 = 0", ADDED),
+        ("", "DELETE FROM t WHERE 1 = 0", ADDED),
+        ("d", "DELETE FROM t WHERE 1 = 1 AND id = 1", GONE.format(2)),
+    ],
+)
+def test_delta_records_of_a_condition_what_the_model_does(session, part, a, b):
+    test = concurrent(part, a, b)
+    assert differences(test, protocol("delta-serializable"), carries(session)) == ()
+
+
+SOURCES = """
+title    = "A query of several tables, which another statement meets"
+schedule = "a.start b a.commit"
+
+[tables.t]
+columns        = "id INT, x INT"
+partitioned_by = ["x"]
+init           = ["INSERT INTO t VALUES (1, 1), (2, 2)"]
+
+[tables.s]
+columns = "id INT, x INT"
+init    = ["INSERT INTO s VALUES (2, 2), (3, 1), (NULL, 5)"]
+
+[tables.u]
+columns = "id INT, y INT"
+init    = ["INSERT INTO u VALUES (2, 1), (3, NULL)"]
+
+[transactions]
+a = "{}"
+b = "{}"
+"""
+UPSERT = "ON t.id = k.id WHEN MATCHED THEN UPDATE SET x = k.x WHEN NOT MATCHED THEN INSERT (id, x) VALUES (k.id, k.x)"
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("INSERT INTO t SELECT s.id, u.y FROM s JOIN u ON s.id = u.id", "DELETE FROM t WHERE x = 1"),
+        ("INSERT INTO t SELECT s.id, s.x FROM s LEFT ANTI JOIN u ON s.id = u.id", "INSERT INTO u VALUES (NULL, 0)"),
+        ("INSERT INTO t SELECT * FROM VALUES (7, 1), (8, NULL) AS v(p, q)", "DELETE FROM t WHERE x = 1"),
+        ("WITH k AS (SELECT id, x FROM s WHERE x > 1) INSERT INTO t SELECT * FROM k", "DELETE FROM s WHERE x = 2"),
+        (f"MERGE INTO t USING (SELECT s.id, s.x FROM s LEFT JOIN u ON s.id = u.id) k {UPSERT}", "INSERT INTO t VALUES (9, 9)"),
+        (f"MERGE INTO t USING (VALUES (2, 5), (6, 6)) AS k(id, x) {UPSERT}", "DELETE FROM t WHERE x = 1"),
+    ],
+)  # fmt: skip
+def test_delta_takes_no_note_of_what_is_joined(session, a, b):
+    test = read_litmus(SOURCES.format(a, b), "joined")
+    assert differences(test, protocol("delta-serializable"), carries(session)) == ()

@@ -55,7 +55,7 @@ def may_hold(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[i
 def fallible(condition: ex.Expr) -> bool:
     """Whether some row may make it fail."""
     return any(
-        isinstance(part, ex.Arithmetic | ex.Negate)
+        isinstance(part, ex.Arithmetic | ex.Negate | ex.Opaque)
         or (isinstance(part, ex.Call) and ex.may_fail(part))
         or (
             isinstance(part, ex.Subquery) and any(map(fallible, (part.item, part.where or ex.TRUE)))

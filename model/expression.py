@@ -39,6 +39,7 @@ __all__ = [
     "IsNull",
     "Negate",
     "Not",
+    "Opaque",
     "Or",
     "Parameter",
     "Subquery",
@@ -119,6 +120,18 @@ class Call:
             case "divide":
                 return f"({' / '.join(shown)})"
         return f"{self.function}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What is not modelled, as it is written, and the columns that it names; of a ``type`` "" nothing is known."""
+
+    text: str
+    operands: tuple[Expr, ...]
+    type: Type
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +296,7 @@ Expr = (
     | ColumnRef
     | Parameter
     | Call
+    | Opaque
     | Negate
     | Arithmetic
     | Compare
@@ -349,6 +363,8 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
             return _subquery(expr, rows)
         case Parameter():
             raise UndeterminedError(f"the parameter {expr} has no value")
+        case Opaque(text):
+            raise UndeterminedError(f"what '{text}' gives is not modelled")
 
 
 def _call(expr: Call, rows: Sequence[Row], group: Sequence[Sequence[Row]]) -> Value:
@@ -514,7 +530,7 @@ def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
             return replace(expr, operand=mapped(expr.operand, change))
         case Aggregate(operand=operand) if operand is not None:
             return replace(expr, operand=mapped(operand, change))
-        case Call(operands=operands):
+        case Call(operands=operands) | Opaque(operands=operands):
             return replace(expr, operands=tuple(mapped(o, change) for o in operands))
         case _:
             return expr
@@ -538,6 +554,8 @@ def walk(expr: Expr, *, certain: bool = False) -> Iterator[Expr]:
             yield from walk(operand, certain=certain)
         case Aggregate(_, operand) if operand is not None:
             yield from walk(operand, certain=certain)
+        case Opaque(operands=operands):
+            yield from operands
         case Call(operands=operands):
             first = certain and expr.function in CONDITIONAL
             for part in operands[:1] if first else operands:

@@ -74,7 +74,8 @@ def optimized(expr: ex.Expr) -> bool:
     and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
     """
     return any(
-        (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
+        isinstance(part, ex.Opaque)
+        or (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
         or (isinstance(part, ex.Compare | ex.In) and _compares_cast(part))
         for part in ex.walk(expr)
     )

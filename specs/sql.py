@@ -53,11 +53,14 @@ def read_statement(
     schemas: Mapping[str, Schema],
     label: str = "SQL",
     types: Mapping[str, Type] | None = None,
+    *,
+    opaque: bool = False,
 ) -> st.Statement:
     """The statement of a text, its tables and columns resolved against the schemas (by table name).
 
     ``label`` says in messages where the text stands, ``types`` of which type each of its parameters is: they
-    stay in it (``Parameter``). Raises SqlError with line, column and caret.
+    stay in it (``Parameter``). ``opaque``: so does what is not modelled in an expression (``Opaque``), and
+    ``current_date()`` and ``current_timestamp()`` are parameters of these names. Raises SqlError with line, column and caret.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
@@ -65,8 +68,10 @@ def read_statement(
     '='
     >>> print(read_statement("DELETE FROM t WHERE part < :p + 1", {"t": t}, types={"p": "INT"}).where)
     part < (:p + 1)
+    >>> print(read_statement("DELETE FROM t WHERE part = 1 AND mine(id) > 3", {"t": t}, opaque=True).where)
+    part = 1 AND mine(id) > 3
     """
-    return resolve(Syntax(sql, label).typed(types or {}), schemas)
+    return resolve(Syntax(sql, label).typed(types or {}, opaque=opaque), schemas)
 
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
@@ -132,7 +137,7 @@ def unbound(statement: st.Statement) -> st.Statement:
     if isinstance(statement, Raw) or statement.origin is None:
         return statement
     syntax = syntax_of(statement).bound({})
-    return replace(statement, sql=syntax.text, origin=Origin(syntax, statement.origin.tables))
+    return replace(statement, sql=syntax.sql, origin=Origin(syntax, statement.origin.tables))
 
 
 def resolved(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
+from isolitmus.model.errors import SqlError
 from isolitmus.model.failing import RANGES
 from isolitmus.model.sql_types import INTEGERS, common_type, decimal_of, decimal_type, is_number
 from isolitmus.specs.apart import OUTSIDE
@@ -73,6 +74,27 @@ class _ExpressionReader:
     keys: tuple[ex.ColumnRef, ...] = ()
 
     def read(self, node: exp.Expr, null: Type = "INT") -> ex.Expr:
+        if not self.scope.place.opaque:
+            return self._read(node, null)
+        try:
+            return self._read(node, null)
+        except SqlError as error:
+            if error.kind not in ("outside", "type"):
+                raise
+            return self._opaque(node)
+
+    def _opaque(self, node: exp.Expr) -> ex.Expr:
+        """What is not modelled, with the columns that it names."""
+        if isinstance(node, exp.CurrentDate):
+            return ex.Parameter("current_date()", "DATE")
+        if isinstance(node, exp.CurrentTimestamp):
+            return ex.Parameter("current_timestamp()", "TIMESTAMP")
+        named = [self.scope.resolve(column) for column in node.find_all(exp.Column)]
+        condition = isinstance(node, exp.Predicate | exp.Connector | exp.Not)
+        text = self.scope.place.written(node)
+        return ex.Opaque(text, tuple(dict.fromkeys(named)), "BOOLEAN" if condition else "")
+
+    def _read(self, node: exp.Expr, null: Type) -> ex.Expr:
         place = self.scope.place
         if type(node) in COMPARISONS:
             return self._compare(node)
@@ -173,6 +195,8 @@ class _ExpressionReader:
 
     def _boolean(self, node: exp.Expr) -> ex.Expr:
         operand = self.read(node, "BOOLEAN")
+        if isinstance(operand, ex.Opaque):
+            return replace(operand, type="BOOLEAN")
         if operand.type != "BOOLEAN":
             written = self.scope.place.written(node)
             problem = f"'{written}' is {operand.type}; a condition is wanted here"

@@ -76,7 +76,7 @@ class StoringReader(JoinReader):
             )
 
     def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
-        if isinstance(value, ex.Const) and value.value is None:
+        if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
             return
         if not castable(value.type, column.type):
             self.place.refuse(

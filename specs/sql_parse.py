@@ -54,21 +54,38 @@ class Syntax:
     """Those of its parameters, as far as somebody has read them."""
     types: Mapping[str, Type] = field(default_factory=dict)
     """Those of the other parameters."""
+    opaque: bool = False
+    """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
     _trees: Trees = field(default_factory=dict)
     _bound: Trees = field(default_factory=dict)
 
     @property
     def sql(self) -> str:
-        """The text with values for its parameters."""
-        return bound(self.text, self.values)
+        """The text with values for its parameters, and tables by their last names: those of a test are in a
+        database of their own.
+        """
+        return bound(self._unqualified(), self.values)
+
+    def _unqualified(self) -> str:
+        text = self.text
+        if "." not in text:
+            return text
+        cuts: set[tuple[int, int]] = set()
+        for table in self.tables():
+            first = table.args.get("catalog") or table.args.get("db")
+            if first is not None and table.db.lower() != "delta" and "start" in first.meta:
+                cuts.add((first.meta["start"], table.this.meta["start"]))
+        for start, end in sorted(cuts, reverse=True):
+            text = text[:start] + text[end:]
+        return text
 
     def bound(self, values: Mapping[str, Value]) -> Syntax:
         """The same with values; nothing is parsed again."""
         return replace(self, values=values, _bound={})
 
-    def typed(self, types: Mapping[str, Type]) -> Syntax:
+    def typed(self, types: Mapping[str, Type], *, opaque: bool = False) -> Syntax:
         """The same with parameters of these types, which stay what they are."""
-        return replace(self, types=types)
+        return replace(self, types=types, opaque=opaque)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
         """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
@@ -43,15 +44,19 @@ class QueryReader:
         self.syntax = syntax
         self.text = syntax.text
         self.sql = syntax.sql
+        self.databases: dict[str, str] = {}
         self.schemas = {name.lower(): schema for name, schema in schemas.items()}
-        self.place = SqlText(syntax.text, syntax.label, syntax.types)
+        self.place = SqlText(syntax.text, syntax.label, syntax.types, opaque=syntax.opaque)
 
     # Tables
 
     def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.place.refuse(node, "a table's name is wanted here")
-        only(self.place, node, "this", "alias", *handled)
+        only(self.place, node, "this", "alias", "db", "catalog", *handled)
+        of = f"{node.catalog}.{node.db}".lower()
+        if node.db and self.databases.setdefault(node.name.lower(), of) != of:
+            self.place.refuse(node, f"'{node.name}' names tables of two databases here")
         schema = self.schemas.get(node.name.lower())
         if schema is None:
             names = [s.name for s in self.schemas.values()]
@@ -75,6 +80,8 @@ class QueryReader:
 
     def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
         condition = read_expression(scope, node)
+        if isinstance(condition, ex.Opaque):
+            condition = replace(condition, type="BOOLEAN")
         if condition.type != "BOOLEAN":
             self.place.refuse(
                 node, f"'{self.place.written(node)}' is {condition.type}; a condition is wanted"
@@ -171,7 +178,7 @@ class QueryReader:
 
     def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
         """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
-        if not isinstance(node, exp.Table) or not node.args.get("db"):
+        if not isinstance(node, exp.Table) or node.db.lower() != "delta":
             return self.table(node, "version")
         name = aliased(node, self.schemas)
         if name is None:

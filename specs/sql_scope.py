@@ -36,13 +36,15 @@ LOOK_BACK, LOOK_AHEAD = 4, 100
 @dataclass(frozen=True, slots=True)
 class SqlText:
     """The author's text, and what to call it in a message (``reorder.toml, transaction delete``); ``types``
-    are those of parameters that have no value. ``plain``: engines with other rules than Spark's are to compute it.
+    are those of parameters that have no value. ``plain``: engines with other rules than Spark's are to compute it;
+    ``opaque``: what is not modelled is read all the same.
     """
 
     text: str
     label: str
     types: Mapping[str, Type] = field(default_factory=dict)
     plain: bool = False
+    opaque: bool = False
 
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""

@@ -43,7 +43,7 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
 
 
 def _constant(expr: ex.Expr) -> bool:
-    rows = ex.ColumnRef | ex.Aggregate | ex.Subquery | ex.Parameter
+    rows = ex.ColumnRef | ex.Aggregate | ex.Subquery | ex.Parameter | ex.Opaque
     return not any(isinstance(e, rows) for e in ex.walk(expr))
 
 

@@ -195,6 +195,7 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
             name = aliased(table, schemas) or table.name
             table.set("this", exp.to_identifier(name))
             table.set("db", None)
+            table.set("catalog", None)
         if table.args.get("version"):
             name = after_init(table.name.lower(), marked_version(table) or 0)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))

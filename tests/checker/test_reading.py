@@ -1,0 +1,124 @@
+"""What is read besides what is computed: parameters of a type, names with databases, comments, what is opaque."""
+
+import pytest
+
+from isolitmus.checker.delta import format as delta
+from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.running.execute import initial
+from isolitmus.checker.runs import run
+from isolitmus.model.errors import SqlError, UndeterminedError
+from isolitmus.model.expression import Opaque, Parameter, conjuncts, walk
+from isolitmus.model.normal import columns
+from isolitmus.model.schema import Column, Schema
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.sql import read_statement
+
+COLUMNS = (Column("id", "INT"), Column("day", "DATE"), Column("amount", "DECIMAL(10,2)"))
+T = {"t": Schema("t", COLUMNS, ("day",))}
+
+
+@pytest.mark.parametrize(
+    ("sql", "shown"),
+    [
+        ("DELETE FROM t WHERE day = :day", "day = :day"),
+        ("DELETE FROM t WHERE day BETWEEN :day AND DATE '2026-01-02'", "day >= :day AND day <= DATE '2026-01-02'"),
+        ("DELETE FROM t WHERE id IN (:n, 3)", "(id = :n OR id = 3)"),
+        ("DELETE FROM t WHERE amount > :n + 1", "> CAST((:n + 1) AS DECIMAL(12,2))"),
+        ("DELETE FROM t WHERE day < :text", "day < CAST(:text AS DATE)"),
+        ("DELETE FROM t WHERE COALESCE(:n, 0) = id", "coalesce(:n, 0) = id"),
+    ],
+)  # fmt: skip
+def test_parameters_stay_in_a_condition(sql, shown):
+    types = {"day": "DATE", "n": "INT", "text": "STRING"}
+    where = read_statement(sql, T, types=types).where
+    assert shown in str(where)
+    assert any(isinstance(part, Parameter) for part in walk(where))
+
+
+def test_a_parameter_without_a_type_is_refused():
+    with pytest.raises(SqlError, match="':day' is outside"):
+        read_statement("DELETE FROM t WHERE day = :day", T)
+
+
+def test_a_parameter_without_a_value_is_not_carried_out():
+    delete = read_statement("DELETE FROM t WHERE id = :n", T, types={"n": "INT"})
+    inits = [read_statement("INSERT INTO t VALUES (1, NULL, 1)", T)]
+    with pytest.raises(UndeterminedError, match="the parameter :n has no value"):
+        effect(delete, initial(delta.DELTA, T, inits), "a", T)
+
+
+@pytest.mark.parametrize(
+    ("sql", "opaque", "named"),
+    [
+        ("DELETE FROM t WHERE day = '2026-01-02' AND mine(id) > 3", ["mine(id) > 3"], ["id"]),
+        ("DELETE FROM t WHERE NOT mine(id, day)", ["mine(id, day)"], ["id", "day"]),
+        ("UPDATE t SET amount = round(amount * rand(), 2) WHERE id = 1", [], []),
+        ("DELETE FROM t WHERE id = 1 OR regexp_like(day, 'a')", ["regexp_like(day, 'a')"], ["day"]),
+    ],
+)  # fmt: skip
+def test_what_is_not_modelled_is_read_as_it_is(sql, opaque, named):
+    where = read_statement(sql, T, opaque=True).where
+    found = [part for part in walk(where) if isinstance(part, Opaque)]
+    assert [str(part) for part in found] == opaque
+    assert [c.name for part in found for c in columns(part)] == named
+    assert where.type == "BOOLEAN"
+    with pytest.raises(SqlError):
+        read_statement(sql, T)
+
+
+def test_of_what_is_opaque_no_outcome_is_told():
+    sql = "DELETE FROM t WHERE day = '2026-01-02' AND mine(id) > 3"
+    delete = read_statement(sql, T, opaque=True)
+    assert str(conjuncts(delete.where)[0]) == "day = DATE '2026-01-02'"
+    inits = [read_statement("INSERT INTO t VALUES (1, '2026-01-02', 1)", T)]
+    with pytest.raises(UndeterminedError, match=r"what 'mine\(id\) > 3' gives is not modelled"):
+        effect(delete, initial(delta.DELTA, T, inits), "a", T)
+
+
+def test_the_time_is_a_parameter():
+    sql = "DELETE FROM t WHERE day < current_date() - 7"
+    where = read_statement(sql, T, opaque=True).where
+    assert [(p.name, p.type) for p in walk(where) if isinstance(p, Parameter)] == [
+        ("current_date()", "DATE")
+    ]
+    with pytest.raises(SqlError, match="(?i)current_date"):
+        read_statement(sql, T)
+
+
+NAMED = """
+title = "Names and comments"
+schedule = "a.start b a.commit"
+[table]
+columns = "id INT, x INT"
+init = ["INSERT INTO main.sales.t VALUES (1, 5), (2, 6)"]
+[transactions]
+a = '''
+-- what is old goes
+DELETE FROM main.sales.t AS s WHERE s.id = 1 /* the first */
+'''
+b = "INSERT INTO main.sales.t SELECT u.id + 10, u.x FROM main.sales.t AS u WHERE u.id = 2"
+"""
+
+
+def test_databases_and_comments_change_nothing():
+    done = run(read_litmus(NAMED, "named"), protocol("delta-serializable"))
+    assert done.run.transactions["a"].outcome == "ConcurrentAppendException"
+    assert done.run.tables == {"t": ((1, 5), (2, 6), (12, 6))}
+    assert done.serial.orders == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("DELETE FROM main.sales.t WHERE id = 1", "DELETE FROM t WHERE id = 1"),
+        ("INSERT INTO a.t SELECT * FROM `a`.`t` WHERE id < 1.5", "INSERT INTO t SELECT * FROM `t` WHERE id < 1.5"),
+    ],
+)  # fmt: skip
+def test_engines_are_given_last_names(sql, read):
+    assert read_statement(sql, T).sql == read
+
+
+def test_tables_of_two_databases_are_told_apart():
+    with pytest.raises(SqlError, match="'t' names tables of two databases"):
+        read_statement("INSERT INTO prod.t SELECT * FROM dev.t", T)

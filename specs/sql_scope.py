@@ -35,16 +35,18 @@ LOOK_BACK, LOOK_AHEAD = 4, 100
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """The author's text, and what to call it in a message (``reorder.toml, transaction delete``); ``types``
-    are those of parameters that have no value. ``plain``: engines with other rules than Spark's are to compute it;
-    ``opaque``: what is not modelled is read all the same.
-    """
+    """The author's text, and how its expressions are read."""
 
     text: str
+    """What was written."""
     label: str
+    """What a message calls it (``reorder.toml, transaction delete``)."""
     types: Mapping[str, Type] = field(default_factory=dict)
+    """Those of parameters that have no value."""
     plain: bool = False
+    """Engines with other rules than Spark's are to compute it: there are no casts and functions."""
     opaque: bool = False
+    """What is not modelled is read all the same."""
 
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""

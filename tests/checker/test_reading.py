@@ -82,7 +82,7 @@ def test_the_time_is_a_parameter():
     assert [(p.name, p.type) for p in walk(where) if isinstance(p, Parameter)] == [
         ("current_date()", "DATE")
     ]
-    with pytest.raises(SqlError, match="(?i)current_date"):
+    with pytest.raises(SqlError, match=r"(?i)current_date"):
         read_statement(sql, T)
 
 

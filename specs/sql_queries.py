@@ -178,7 +178,7 @@ class QueryReader:
 
     def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
         """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
-        if not isinstance(node, exp.Table) or node.db.lower() != "delta":
+        if not isinstance(node, exp.Table) or not _by_path(node):
             return self.table(node, "version")
         name = aliased(node, self.schemas)
         if name is None:
@@ -280,6 +280,11 @@ class QueryReader:
         if kind == "scalar" and not grouped and not plain:
             self.place.refuse(node, "a subquery that gives one value is an aggregate here")
         return read_expression(scope, inner, "aggregate" if grouped else "row"), grouped
+
+
+def _by_path(node: exp.Table) -> bool:
+    """Whether a FROM names files, and no table of a database."""
+    return bool(node.db) and (node.db.lower() == "delta" or not node.name.isidentifier())
 
 
 def aggregates(item: exp.Expr) -> bool:

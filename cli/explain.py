@@ -32,7 +32,7 @@ def explain(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="The text of an exception as you have it, stack trace and all; without it, or with -, standard input.",
         ),
     ] = None,

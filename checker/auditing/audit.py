@@ -198,7 +198,9 @@ class FollowedAudit:
         """The commits that have come since, each with what it shows. One that is still being written is left for the
         next time.
         """
-        while self._ended is None and self._next_is_there():
+        if not has_version(self.table, self._log.last + 1):
+            self._refuse_a_gap()
+        while self._ended is None and has_version(self.table, self._log.last + 1):
             log = replace(self._log, last=self._log.last + 1)
             try:
                 commit = log.commit(log.last)
@@ -217,18 +219,14 @@ class FollowedAudit:
                 self._keep(finding)
             yield commit, found
 
-    def _next_is_there(self) -> bool:
-        """Whether the next commit is there; LogError if only later ones are."""
-        version = self._log.last + 1
-        if has_version(self.table, version):
-            return True
-        newest = latest(self.table)
+    def _refuse_a_gap(self) -> None:
+        """LogError if later commits than the next one are there."""
+        version, newest = self._log.last + 1, latest(self.table)
         if newest > version and not has_version(self.table, version):
             raise LogError(
                 f"{self.table}: version {version} is gone, and version {newest} is there: the log was cleaned up while"
                 " it was followed; ask again"
             )
-        return False
 
     def audit(self) -> Audit:
         """What was found so far."""

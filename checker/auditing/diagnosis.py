@@ -187,7 +187,7 @@ class Diagnosis(Readable):
         facts = self.facts
         said = [
             facts.winner,
-            {True: "a blind append", False: "no blind append", None: None}[facts.blind],
+            {True: "a blind append", False: "not a blind append", None: None}[facts.blind],
             facts.level and f"checked at {facts.level}",
             None
             if self.read_by_winner is None

@@ -101,20 +101,22 @@ def find_stopper(
                 f"{_at(pasted)}; the version that your job had read is wanted"
             )
         return first
-    marks = {key: pasted.commit[key] for key in ("txnId", "timestamp") if key in pasted.commit}
-    if not marks:
+    key = next((key for key in ("txnId", "timestamp") if key in pasted.commit), None)
+    if key is None:
         raise LogError(
             f"{log.table}: the message does not say which commit it was; name it with --version, or the version that"
             " your job had read with --failed-after"
         )
-    for back in range(log.last, max(log.oldest, log.last - FARTHEST) - 1, -1):
-        commit = log.commit(back)
-        if any(commit.info.get(key) == value for key, value in marks.items()):
-            return _fitting(log, pasted, stopper(commit))
-    key, value = next(iter(marks.items()))
-    raise LogError(
-        f"{log.table}: no commit from version {log.oldest} to {log.last} has {key} {value!r}, as the message says;"
-        " is it another table's?"
+    value, oldest = pasted.commit[key], max(log.oldest, log.last - FARTHEST)
+    versions = range(log.last, oldest - 1, -1)
+    same = [commit for commit in map(log.commit, versions) if commit.info.get(key) == value]
+    if not same:
+        raise LogError(
+            f"{log.table}: no commit from version {oldest} to {log.last} has {key} {value!r}, as the message says;"
+            " is it another table's?"
+        )
+    return _fitting(
+        log, pasted, stopper(next((one for one in same if not _unlike(pasted, one)), same[0]))
     )
 
 
@@ -124,8 +126,7 @@ def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, 
     removes = pasted.name in ("ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException")
     files = commit.adds if adds else commit.removes if removes else ()
     if pasted.file is not None:
-        named = tuple(f for f in files if f.path.endswith(pasted.file))
-        return named or files
+        return tuple(f for f in files if f.path.endswith(pasted.file))
     if pasted.partition is None:
         return files
     return tuple(f for f in files if _same_partition(partition_folder(f), pasted.partition))
@@ -150,8 +151,9 @@ def _unlike(pasted: PastedException, commit: LogCommit) -> str:
     one, other = pasted.operation, commit.operation
     if one and other and one != "TRANSACTION" and one.upper() != other.upper():
         return f"{said(commit)} is no {one}, of which the message speaks"
-    if pasted.partition is not None and not meeting_files(pasted, commit):
-        return f"{commit.words} has no file{_at(pasted)}, which the message names"
+    if (pasted.partition or pasted.file) is not None and not meeting_files(pasted, commit):
+        what = _at(pasted) if pasted.file is None else f" {pasted.file}"
+        return f"{commit.words} has no file{what}, which the message names"
     return ""
 
 

@@ -24,6 +24,7 @@ from isolitmus.model.run import TransactionRun
 from isolitmus.model.statement import Insert, Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, scalar
+from isolitmus.specs.pasted import conflict_in
 from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
@@ -39,16 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows, Value
 
 __all__ = ["Writer", "line_of", "refuse_unlike"]
-
-CONFLICTS = {
-    "a concurrent transactions added new data": "ConcurrentAppendException",
-    "a concurrent transaction deleted data this operation read": "ConcurrentDeleteReadException",
-    "a concurrent transaction deleted the same data": "ConcurrentDeleteDeleteException",
-    "Metadata changed since last commit": "MetadataChangedException",
-    "Concurrent transaction failed": "ConcurrentTransactionException",
-    "Protocol changed since last commit": "ProtocolChangedException",
-}
-"""What delta-rs says of a conflict (conflict_checker.rs, CommitConflictError), and Delta's name for it."""
 
 UNABLE = ("not implemented", "not supported", "unsupported", "schema error", "not yet")
 """What it says of statements that it does not carry out at all."""
@@ -219,7 +210,7 @@ class Writer:
         started = self._started[name]
         if started.error is not None:
             kind = started.error.kind
-            outcome = next((c for t, c in CONFLICTS.items() if t in str(started.error)), None)
+            outcome = conflict_in(str(started.error))
             return TransactionRun(
                 outcome or f"error:{kind}",
                 kind,  # what a caller catches, a conflict or not

@@ -125,6 +125,24 @@ def test_a_message_without_a_version_is_found_by_what_it_says_of_the_commit(call
     assert "no commit from version 0 to 3 has txnId 'xyz', as the message says" in err
 
 
+def test_a_file_that_is_named_is_the_file(call, pasted, delta):
+    """Two commits of one time: the one that has the file is it."""
+    delete = delta.delete(1, "(part#1 = 0)", "f1")
+    other = delta.delete(2, "(part#1 = 0)", "f2")
+    for one in (delete, other):
+        one[0]["commitInfo"]["timestamp"] = 17
+    path = delta.table(delta.append(0, "f1"), delta.append(1, "f2"), delete, other)
+    said = (
+        "This transaction attempted to read one or more files that were deleted (for example {}) by a concurrent update."
+        'Conflicting commit: {{"timestamp":17,"operation":"DELETE"}}'
+    )
+    status, out, _ = call("explain", pasted(said.format("f1")), "--table", path, "--json")
+    found = json.loads(out)
+    assert (status, found["winner"]["version"], found["files"]) == (0, 3, ["f1"])
+    status, _, err = call("explain", pasted(said.format("f9")), "--table", path)
+    assert (status, "has no file f9, which the message names" in err) == (2, True)
+
+
 def test_a_message_that_says_little_needs_the_version_that_was_read(call, pasted, table):
     file = pasted(
         "ConcurrentAppendException: Files were added to partition [part=1] by a concurrent update."

@@ -24,11 +24,11 @@ from sqlglot.errors import SqlglotError
 from isolitmus.specs.limits import deeper, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from isolitmus.model.delta_log import LogFile, LogMetadata
 
-__all__ = ["EVERYTHING", "Condition", "FileMatch", "condition", "live", "match"]
+__all__ = ["EVERYTHING", "Condition", "FileMatch", "condition", "live", "match", "on_partitions"]
 
 FileMatch = Literal["all", "none", "perhaps"]
 Scalar = int | str
@@ -92,6 +92,36 @@ def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
         return None
     compare = exp.EQ if sign == "=" else exp.NullSafeEQ
     return compare(this=exp.column(name), expression=exp.Literal.string(word))
+
+
+def on_partitions(condition: Condition, metadata: LogMetadata) -> tuple[Condition, ...] | None:
+    """The parts of a condition that speak of partition columns alone: those that Delta compares with a file that
+    another commit added. None if it is not understood.
+
+    >>> from isolitmus.model.delta_log import LogMetadata
+    >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
+    >>> [one.tree.sql() for one in on_partitions(condition("((part#1 = 0) AND (id#2 = 5))"), table)]
+    ['part = 0']
+    """
+    if condition.tree is None:
+        return None
+    known = {name.lower() for name in metadata.partitioned_by}
+    return tuple(
+        Condition(condition.text, part)
+        for part in _conjuncts(condition.tree)
+        if all(column.name.lower() in known for column in part.find_all(exp.Column))
+    )
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    match tree:
+        case exp.Paren():
+            yield from _conjuncts(tree.this)
+        case exp.And():
+            yield from _conjuncts(tree.left)
+            yield from _conjuncts(tree.right)
+        case _:
+            yield tree
 
 
 def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:

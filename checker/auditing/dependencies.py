@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.conditions import live, match
+from isolitmus.checker.auditing.conditions import live, match, on_partitions
 from isolitmus.checker.auditing.reading import checks, reads
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.certainty import Certainty
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata
 
-__all__ = ["AuditedCommit", "missed", "passes", "saw", "touches", "wrote_after"]
+__all__ = ["AuditedCommit", "added_to", "missed", "passes", "removed_from", "saw", "wrote_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,31 @@ def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
     return "all" if all(one == "all" for one in found) else "perhaps"
 
 
-def touches(reader: AuditedCommit, files: Iterable[LogFile]) -> bool:
-    """Whether any of some files may hold rows that a commit reads."""
-    return any(file.data_change and _matches(reader, file) != "none" for file in files)
+def added_to(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
+    """Whether files that were added meet what a commit reads, as Delta compares it: by partitions, whatever rows are in
+    them and whether or not they change data (ConflictChecker.scala lines 1000-1102).
+    """
+    found = [_meets(reader, file) for file in files]
+    return "certain" if "all" in found else "possible" if "perhaps" in found else None
+
+
+def removed_from(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
+    """Whether files that were removed may be among those that a commit reads."""
+    found = [_matches(reader, file) for file in files]
+    sure = "all" in found and reader.reads.kind != "unknown"
+    return "certain" if sure else "possible" if {"all", "perhaps"} & {*found} else None
+
+
+def _meets(reader: AuditedCommit, file: LogFile) -> FileMatch:
+    if not reader.metadata.partitioned_by:
+        return "all"
+    if reader.reads.kind != "rows":
+        return "perhaps" if reader.reads.kind == "unknown" else _matches(reader, file)
+    found: list[FileMatch] = []
+    for one in reader.reads.conditions:
+        parts = on_partitions(one, reader.metadata)
+        found += ["perhaps"] if parts is None else [match(p, file, reader.metadata) for p in parts]
+    return "none" if "none" in found else "perhaps" if "perhaps" in found else "all"
 
 
 def _any(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:

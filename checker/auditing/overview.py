@@ -1,8 +1,9 @@
 """The overview of a log, made while it is audited, in bounded memory.
 
 A *near miss*: L committed after W, which it had not seen, so the two were under way together. Had L been quicker, W would
-have been the one that had not seen the other: if L changes what W had read, W would have been refused, or have passed
-it by where its level lets it. Counted is what is certain, and apart from it what the log does not exclude.
+have been the one that had not seen the other: Delta's check would have refused W, or, where its level lets it pass and L
+changes rows that W had read, W would have passed L by. Counted is what is certain, and apart from it what the log does
+not exclude.
 """
 
 from __future__ import annotations
@@ -10,11 +11,17 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.dependencies import AuditedCommit, changes, passes, touches
+from isolitmus.checker.auditing.dependencies import (
+    AuditedCommit,
+    added_to,
+    changes,
+    passes,
+    removed_from,
+)
 from isolitmus.model.overview import REORDERED, CommitSpan, NearMiss, Overview
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from isolitmus.model.delta_log import LogCommit, LogMetadata
 
@@ -61,7 +68,8 @@ class Overlaps:
         for commit, metadata in window:
             _count(self.pairs, f"{_operation(later.commit)} beside {_operation(commit)}")
             earlier = AuditedCommit.of(commit, metadata)
-            for missed in _near(earlier, later):
+            missed = _near(earlier, later)
+            if missed is not None:
                 self.near_counts[f"{missed.end}, {missed.certainty}"] += 1
                 if len(self.near) < KEPT:
                     self.near.append(missed)
@@ -82,16 +90,20 @@ class Overlaps:
         )
 
 
-def _near(earlier: AuditedCommit, later: AuditedCommit) -> Iterator[NearMiss]:
+def _near(earlier: AuditedCommit, later: AuditedCommit) -> NearMiss | None:
     """What would have become of the earlier of two commits, had the later one been quicker."""
     first, second = earlier.commit, later.commit
-    certainty = changes(earlier, second)
     may = passes(first, second)
-    if certainty is None or may is None:
-        return
-    adds = touches(earlier, second.adds)
-    refused = "ConcurrentAppendException" if adds else "ConcurrentDeleteReadException"
-    yield NearMiss(first.version, second.version, REORDERED if may else refused, certainty)
+    if may is None or earlier.reads.kind == "nothing":
+        return None
+    end, certainty = REORDERED, changes(earlier, second)
+    if not may:
+        end, certainty = "ConcurrentAppendException", added_to(earlier, second.adds)
+        if certainty is None:
+            end, certainty = "ConcurrentDeleteReadException", removed_from(earlier, second.removes)
+            if (first.read_version or 0) < (second.read_version or 0):
+                certainty = certainty and "possible"  # it may not have had the file
+    return certainty and NearMiss(first.version, second.version, end, certainty)
 
 
 def _operation(commit: LogCommit) -> str:

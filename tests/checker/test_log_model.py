@@ -4,16 +4,20 @@ what it says of the rows.
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import event as told
 from hypothesis import strategies as st
 
 from isolitmus.checker.auditing.audit import audit
 from isolitmus.checker.auditing.judging import check_log
 from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.checker.runs import run
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.catalogue import litmus_names as names
 
@@ -164,3 +168,34 @@ def test_logs_of_the_holes(tmp_path):
     assert reorder["write-serializable"] == ("allowed", "allowed")
     hole = agree(tmp_path / "b", litmus("hole-unpartitioned"), "delta-write-serializable")
     assert hole["write-serializable"] == ("unknown", "forbidden")
+
+
+def in_order(test, first, second):
+    """The same two transactions, both under way when ``first`` commits, and then ``second``."""
+    steps = f"{first}.start {second}.start {first}.commit {second}.commit"
+    return replace(test, schedule=Schedule.parse(steps, test.transactions))
+
+
+@given(
+    litmus_tests(tracked=True, most=2),
+    st.sampled_from(["delta-serializable", "delta-write-serializable"]),
+)
+def test_a_near_miss_is_what_the_other_order_ends_with(tmp_path_factory, test, under):
+    """The log of one order, audited, beside the model's run of the other one."""
+    assume(len(test.transactions) == 2)
+    a, b = test.transactions
+    test = in_order(test, a, b)
+    execution = carried_out(test, under)
+    assume([one.version for one in execution.events] == [1, 2])
+    table = write_log(tmp_path_factory.mktemp("near"), test, execution, UNDER[under])
+    near = audit(table).overview.near
+    other = run(in_order(test, b, a), protocol(under)).run.transactions[a]
+    assert len(near) <= 1
+    for one in near:
+        told(f"{one.end}, {one.certainty}")
+        assert (one.first, one.second) == (1, 2)
+        if one.certainty == "certain":
+            assert other.outcome == ("committed" if one.end == "reorder" else one.end)
+    if other.aborted:
+        assert near, other.outcome
+        assert near[0].end != "reorder"

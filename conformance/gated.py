@@ -6,7 +6,7 @@ The call stands behind the conditions that need no subquery, and before those th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Index, Schema
     from isolitmus.model.statement import Statement
 
-__all__ = ["Dialect", "asks_late", "creating", "gated", "index_name"]
+__all__ = ["Dialect", "Gated", "asks_late", "creating", "gated", "index_name"]
+
+
+class Gated(NamedTuple):
+    """A statement with a call at each row of its scans."""
+
+    text: str
+    """What is said to the engine."""
+    path: str
+    """The index by which its first scan is to go; empty: by none."""
+    paths: tuple[tuple[str, str], ...]
+    """The tables of all its scans, each with the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,8 @@ class Dialect:
     """Whether that also shows what is not committed."""
     snapshot: bool
     """Whether a statement reads as of its beginning: then it is all the same when its subqueries are asked."""
+    bar: Callable[[exp.Expr, exp.Table, Schema, Index | None], None] | None = None
+    """Keeps a scan, in a statement or a subquery, from the indexes by which it does not go; None: nothing has to."""
 
 
 def creating(dialect: Dialect, schema: Schema) -> Iterator[str]:
@@ -68,19 +81,19 @@ def gated(
     statement: Statement,
     client: Client,
     tables: Mapping[str, Schema],
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[Gated, ...]:
     """The statements of a transaction, each with a call at each row of its scans."""
     schemas = tuple(tables.values())
     known = {schema.name.lower(): k for k, schema in enumerate(schemas)}
     if client.each:
         raise Refused(f"{transaction}: subqueries that depend on nothing are evaluated once here")
-    texts: list[tuple[str, str]] = []
+    texts: list[Gated] = []
     before = 0
     for part in statements_of(statement):
         tree = Syntax(part.sql).tree().copy()
         found = _scans(tree)
         hints: list[str] = []
-        paths: list[str] = []
+        paths: list[tuple[str, str]] = []
         for k, table in enumerate(found):
             number = known[table.name.lower()]
             schema = schemas[number]
@@ -91,17 +104,19 @@ def gated(
             )
             index = next((one for one in schema.indexes if one.name == name), None)
             _gate(dialect, transaction, table, schema, number)
+            if dialect.bar is not None:
+                dialect.bar(_around(table), table, schema, index)
             if isinstance(table.parent, exp.Update | exp.Delete):
                 dialect.steer(table.parent, schema, index)
             else:
                 table.add_comments([f"scan {k} of"])
             called = None if index is None else replace(index, name=index_name(schema, index))
             hints.append(dialect.hint(called))
-            paths.append("" if called is None else called.name)
+            paths.append((schema.name, "" if called is None else called.name))
         text = dialect.text(tree)
         for k, hint in enumerate(hints):
             text = text.replace(f"/* scan {k} of */", hint)
-        texts.append((text, paths[0] if paths else ""))
+        texts.append(Gated(text, paths[0][1] if paths else "", tuple(paths)))
         before += len(found)
     return tuple(texts)
 
@@ -136,8 +151,7 @@ def _gate(
     dialect: Dialect, transaction: str, table: exp.Table, schema: Schema, number: int
 ) -> None:
     """Put the call into the condition of a scan."""
-    around = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
-    assert around is not None
+    around = _around(table)
     cells = (
         dialect.cell(column, exp.column(column.name, table=table.alias_or_name))
         for column in schema.columns
@@ -159,6 +173,13 @@ def _gate(
     passed = _if([*again, call], _if(late, exp.Literal.number(1)))
     condition = exp.and_(*early, exp.EQ(this=passed, expression=exp.Literal.number(1)), copy=False)
     around.set("where", exp.Where(this=condition))
+
+
+def _around(table: exp.Table) -> exp.Expr:
+    """The statement or the subquery that scans a table."""
+    around = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    assert around is not None
+    return around
 
 
 def _if(parts: list[exp.Expr], value: exp.Expr) -> exp.Expr:

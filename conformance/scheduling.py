@@ -18,10 +18,10 @@ from isolitmus.model.values import sort_rows
 from isolitmus.specs.sql_parse import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from isolitmus.conformance.connections import Connection, Server
-    from isolitmus.conformance.gated import Dialect
+    from isolitmus.conformance.gated import Dialect, Gated
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Column, Schema
@@ -48,14 +48,20 @@ class Sql:
     """What an error is called, by SQLSTATE; else by that."""
     unsaid: frozenset[str] = frozenset()
     """The fields that it cannot tell of a transaction."""
+    whole: bool = False
+    """Whether a client has the rows of a query only once it is through: of one that is cut off it cannot tell any."""
+    planned: frozenset[str] = frozenset()
+    """The protocols under which it matters by which index a scan goes, though its rows are the same."""
+    plan: Callable[[Server, str], tuple[tuple[str, str], ...]] | None = None
+    """The tables that a statement scans, each with the index by which it goes (empty: by none), sorted."""
 
 
 @dataclass(slots=True)
 class _Transaction:
     """A transaction under way, and what was seen of it."""
 
-    texts: tuple[tuple[str, str], ...]
-    """Its statements, each with the index by which it is to go."""
+    texts: tuple[Gated, ...]
+    """Its statements."""
     steps: list[Step] = field(default_factory=list)
     """What it was asked for and has not done."""
     asked: int = 0
@@ -74,6 +80,8 @@ class _Transaction:
     """When it began to wait; 0: it does not."""
     wants: str = ""
     """For what it waits."""
+    cut: bool = False
+    """Whether a query of it was cut off."""
     done: TransactionRun | None = None
 
     @property
@@ -85,7 +93,7 @@ class _Transaction:
     def writes(self) -> bool:
         """Whether there may be something of it that is not committed."""
         begun = self.texts[: self.asked]
-        return self.done is None and not all(_reads(text) for text, _ in begun)
+        return self.done is None and not all(_reads(one.text) for one in begun)
 
     def reached(self, step: Step) -> bool:
         """Whether it has come as far as a step says that does not end it."""
@@ -152,8 +160,25 @@ class _Schedule:
                 f"'{step}' stops a statement with a subquery that is asked once the scan has come to a row, and not first"
             )
 
+    def refuse_planned(self) -> None:
+        """Undetermined if a scan does not go by the index that is said, where that matters."""
+        for name, one in self.known.items() if self.protocol in self.sql.planned else ():
+            for text, _, said in one.texts:
+                assert self.sql.plan is not None
+                found = self.sql.plan(self.server, text)
+                if found != tuple(sorted(said)):
+                    went, goes = (
+                        " and ".join(f"{table} by {index or 'no index'}" for table, index in scans)
+                        for scans in (found, sorted(said))
+                    )
+                    raise UndeterminedError(
+                        f"{self.litmus.name}: {self.sql.product} scans {went} for '{text.partition(' WHERE')[0]}'"
+                        f" of {name}, where {goes} is said"
+                    )
+
     def run(self) -> Run:
         """All of it."""
+        self.refuse_planned()
         self.versions.append(self.tables())
         for step in self.litmus.schedule.steps:
             one = self.known[step.transaction]
@@ -216,7 +241,7 @@ class _Schedule:
             one.ending = ROLLBACK if step.action == "rollback" else COMMIT
             text = one.ending
         else:
-            text, _ = one.texts[one.asked]
+            text = one.texts[one.asked].text
             one.rows = one.rows or [] if _reads(text) else one.rows
             one.asked += 1
         if step.action == "scan":
@@ -263,6 +288,7 @@ class _Schedule:
     def through(self, name: str, one: _Transaction) -> None:
         """A statement is through, or the transaction."""
         found = one.seen
+        one.cut |= found.failure is not None and not one.ending and self.sql.whole
         one.rows = one.rows if found.rows is None else [*(one.rows or ()), *found.rows]
         if found.failure is not None and one.steps[0].action != "rollback":
             conflict = self.sql.conflicts.get(found.failure.state)
@@ -274,11 +300,11 @@ class _Schedule:
             self.over(one, "committed" if one.ending == COMMIT else ROLLED_BACK)
         else:
             one.changed += found.changed
-            text, path = one.texts[one.asked - 1]
-            if found.path is not None and found.path.lower() != path.lower():
+            said = one.texts[one.asked - 1]
+            if found.path is not None and found.path.lower() != said.path.lower():
                 raise UndeterminedError(
                     f"{self.litmus.name}: {self.sql.product} goes by {found.path.lower() or 'no index'} for"
-                    f" '{text.partition(' WHERE')[0]}' of {name}, where {path or 'none'} is said"
+                    f" '{said.text.partition(' WHERE')[0]}' of {name}, where {said.path or 'none'} is said"
                 )
 
     def over(self, one: _Transaction, outcome: str, exception: str | None = None) -> None:
@@ -295,7 +321,7 @@ class _Schedule:
             rows=None if one.rows is None else tuple(one.rows),
             emitted=tuple(_row(cells, schemas) for cells in passed),
             waits=tuple(one.waits),
-            unsaid=self.sql.unsaid,
+            unsaid=self.sql.unsaid | ({"rows"} if one.cut else set()),
         )
         one.steps.clear()
         if version is not None:

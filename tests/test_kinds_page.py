@@ -43,7 +43,7 @@ COLUMNS = {
         f"{engine}-{name}": f"{called} {head}"
         for engine, called, names in (
             ("derby", "Derby", LEVELS),
-            ("postgresql", "PostgreSQL", ("read-committed", "repeatable-read")),
+            ("postgresql", "PostgreSQL", ("read-committed", "repeatable-read", "serializable")),
         )
         for name, head in ((name, LEVELS[name]) for name in names)
     },

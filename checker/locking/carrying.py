@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK, Scanned, Wrote
 from isolitmus.checker.locking.locks import Lock, LockTable
+from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, Overlaps
 from isolitmus.checker.locking.rows import Store
 from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.locking.scans import Hit, Passed, Shared
-from isolitmus.checker.locking.statements import WRITE_CONFLICT, UnderWay
+from isolitmus.checker.locking.statements import UnderWay
 from isolitmus.checker.running.execute import stages
 from isolitmus.model.errors import StepBeyond
 from isolitmus.model.execution import Event, Execution, RowRead, RowWrite
@@ -28,7 +29,7 @@ from isolitmus.specs.formats import format_named
 from isolitmus.specs.toml_file import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping
 
     from isolitmus.checker.locking.rules import Rules
     from isolitmus.checker.locking.scans import Trace
@@ -122,7 +123,10 @@ class LitmusUnderWay:
 
     def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
         self.litmus = litmus
-        self.work = Shared(Store(database, litmus.tables), LockTable(), rules)
+        appends = rules.updates == "append"
+        overlaps = Overlaps(rules) if rules.siread else None
+        store = Store(database, litmus.tables, appends=appends)
+        self.work = Shared(store, LockTable(), rules, overlaps)
         self.beyond = ""
         self.states: list[Database] = [self.work.store.database()]
         self.events: list[Event] = []
@@ -193,6 +197,22 @@ class LitmusUnderWay:
             elif isinstance(event, Hit):
                 session.emitted.append(event.values)
 
+    def remembered(self) -> Hashable:
+        """Where versions of rows stand, what was read, and what scans have yet to come to, as far as that matters."""
+        store, overlaps = self.work.store, self.work.overlaps
+        if not store.appends:
+            return None
+        every = [image for table in store.rows for _, image in store.versions(table)]
+        going = (s.transaction for s in self.sessions.values() if not s.ended)
+        left = tuple(
+            tuple(image.place for _, image in trace.watch.left)
+            for one in going
+            for trace in one.traces
+            if trace.watch is not None
+        )
+        places = tuple((image.place, image.root) for image in every)
+        return places, None if overlaps is None else overlaps.state(), left
+
     def reached(self, session: SessionUnderWay, step: Step) -> bool:
         """Whether a transaction has come as far as a step says."""
         match step.action:
@@ -243,6 +263,12 @@ class LitmusUnderWay:
     def commit(self, session: SessionUnderWay) -> None:
         """What it wrote is there for all; what it held is free."""
         name, store = session.transaction.name, self.work.store
+        try:
+            if self.work.overlaps is not None:
+                self.work.overlaps.commit(name)
+        except EvaluationError as error:
+            self.end(session, conflict=error.exception)
+            return
         done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits))
         store.commit(name)
         version = len(self.states) if done.writes else None
@@ -262,6 +288,8 @@ class LitmusUnderWay:
         name = session.transaction.name
         done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits), error)
         self.work.store.undo(name)
+        if self.work.overlaps is not None:
+            self.work.overlaps.undo(name)
         self.over(session, Event(name, done, 0, conflict=conflict, rolled_back=rolled_back))
 
     def over(self, session: SessionUnderWay, event: Event) -> None:

@@ -51,6 +51,7 @@ class JudgedWalk(LitmusUnderWay):
             frozenset(locks.held.items()),
             tuple(locks.waiting),
             ended,
+            self.remembered(),
         )
 
     def _times(self, stored: list[Stored]) -> Iterator[int]:

@@ -66,6 +66,10 @@ class Image:
     """When that was committed, if it was."""
     undone: int | None = None
     """When it was undone, if it was."""
+    place: int = 0
+    """Where it stands among all versions of all rows of its table, in the order in which they came."""
+    root: int = 0
+    """The place of the version from which on no key of an index has changed: there the indexes point."""
 
     def there(self, at: int) -> bool:
         """Whether it was committed at a time."""
@@ -115,7 +119,11 @@ class Entry:
 class Store:
     """The tables while a schedule is carried out; ``now`` counts what was written and committed."""
 
-    def __init__(self, database: Database, tables: Mapping[str, Schema]) -> None:
+    def __init__(
+        self, database: Database, tables: Mapping[str, Schema], *, appends: bool = False
+    ) -> None:
+        self.appends = appends
+        """Whether a new version of a row stands behind all others, and the row is where that is."""
         self.schemas = tables
         self.now = 0
         self.rows: dict[str, list[Stored]] = {name: [] for name in tables}
@@ -123,8 +131,9 @@ class Store:
             state = database.get(name)
             for file in () if state is None else state.files:
                 for row in file.rows:
-                    version = Image(row.values, "", 0, 0)
-                    self.rows[name].append(Stored(name, row.id, len(self.rows[name]), [version]))
+                    place = len(self.rows[name])
+                    version = Image(row.values, "", 0, 0, None, place, place)
+                    self.rows[name].append(Stored(name, row.id, place, [version]))
         self.pages = {
             (name, index): [e.position for e in self.entries(name, index, "current", 0, "")]
             for name, schema in tables.items()
@@ -149,7 +158,7 @@ class Store:
             version = row.seen(sight, at, who)
             places = set()
             if version is not None and version.values is not None:
-                position = key_of(index, version.values), row.number
+                position = key_of(index, version.values), self.behind(index, row, version)
                 places.add(position)
                 found.append(Entry(position, row))
             if (
@@ -165,6 +174,26 @@ class Store:
                         found.append(Entry(position, row, ghost=True))
         return sorted(found, key=lambda entry: entry.position)
 
+    def behind(self, index: Index | None, row: Stored, version: Image) -> int:
+        """Where a row stands among those of the same key."""
+        if not self.appends:
+            return row.number
+        return version.place if index is None else version.root
+
+    def keys(self, table: str, values: Row) -> tuple[tuple[_Key, ...], ...]:
+        """The keys of a row in the indexes of its table."""
+        return tuple(key_of(index, values) for index in self.schemas[table].indexes)
+
+    def versions(self, table: str) -> list[tuple[Stored, Image]]:
+        """All versions of the rows of a table, also those that were undone, in the order in which they came."""
+        found = [
+            (row, version)
+            for row in self.rows[table]
+            for version in row.versions
+            if version.values is not None
+        ]
+        return sorted(found, key=lambda each: each[1].place)
+
     def insert(self, table: str, values: Row, writer: str) -> Stored:
         """A new row."""
         number = len(self.rows[table])
@@ -177,7 +206,16 @@ class Store:
     def write(self, row: Stored, values: Row | None, writer: str) -> None:
         """Another version of a row, which its writer has locked."""
         self.now += 1
-        row.versions.append(Image(values, writer, self.now))
+        place = sum(len(other.versions) for other in self.rows[row.table])
+        old = next((v for v in reversed(row.versions) if v.undone is None), None)
+        stays = (
+            values is not None
+            and old is not None
+            and old.values is not None
+            and self.keys(row.table, old.values) == self.keys(row.table, values)
+        )
+        root = old.root if stays and old is not None else place
+        row.versions.append(Image(values, writer, self.now, None, None, place, root))
 
     def commit(self, writer: str) -> None:
         """What somebody wrote is there for good."""

@@ -22,6 +22,8 @@ SUBJECTS = ("reads", "searches", "seeks", "heaps", "writes", "ranges")
 MODES = ("S", "U", "X")
 GRANULES = ("row", "page", "table")
 RANGES = ("next-key", "previous-key")
+SIREADS = ("tables", "rows", "indexes", "page")
+UPDATES = ("in-place", "append")
 RELEASES = ("read", "next-asked", "next-got", "statement", "commit")
 VICTIMS = ("requester", "earliest", "fewest-locks")
 LARGEST = 1_000
@@ -69,6 +71,13 @@ class Rules:
     """So many entries of an index share a page."""
     victim: str = "requester"
     """Who ends if some wait for each other."""
+    updates: str = "in-place"
+    """Where a new version of a row stands: in its place, or behind all others."""
+    siread: frozenset[str] = frozenset()
+    """What is remembered of what was read, so that snapshots are serializable (``overlaps``): the tables that are scanned
+    by no index, the rows that an index leads to, the indexes."""
+    siread_page: int | None = None
+    """From so many rows of a table on all that there are."""
 
     def of_scan(self, *, indexed: bool, writes: bool) -> Held | None:
         """What a scan locks: one that goes by an index or not, and looks for what is to be written or not."""
@@ -102,6 +111,11 @@ def rules(clauses: Sequence[Clause]) -> Rules:
             raise ClauseError(f"'{key}' is said twice", number)
         said[key] = number
     number = len(clauses) - 1
+    if found.siread and (found.see != "transaction" or found.search not in (None, "transaction")):
+        raise ClauseError(
+            "siread is about snapshots of transactions; say see transaction",
+            next(k for key, k in said.items() if key.startswith("siread")),
+        )
     granules = {held.granule for held in (found.reads, found.searches, found.writes) if held}
     if "page" in granules and granules & {"row"}:
         raise ClauseError(
@@ -162,10 +176,13 @@ def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
         "search": lambda: replace(found, search=words.one(1, SIGHTS)),
         "changed": lambda: replace(found, changed=words.one(1, CHANGED)),
         "victim": lambda: replace(found, victim=words.one(1, VICTIMS)),
+        "updates": lambda: replace(found, updates=words.one(1, UPDATES)),
     }
     if first in readers:
         words.end(2)
         return first, readers[first]()
+    if first == "siread":
+        return _siread(found, words)
     if first == "pages":
         words.one(1, ("of",))
         words.end(3)
@@ -175,6 +192,16 @@ def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
     words.one(3, ("at",))
     words.end(5)
     return first, replace(found, escalate=words.number(4, 1))
+
+
+def _siread(found: Rules, words: _Words) -> tuple[str, Rules]:
+    what = words.one(1, SIREADS)
+    if what != "page":
+        words.end(2)
+        return f"siread {what}", replace(found, siread=found.siread | {what})
+    words.one(2, ("at",))
+    words.end(4)
+    return f"siread {what}", replace(found, siread_page=words.number(3, 2))
 
 
 def _lock(found: Rules, words: _Words) -> tuple[str, Rules]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.checker.locking.watched import WatchedScan
 from isolitmus.model import expression as ex
 from isolitmus.model.normal import columns
 
@@ -13,12 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.locking.locks import LockTable
+    from isolitmus.checker.locking.overlaps import Overlaps
     from isolitmus.checker.locking.rows import Entry, Image, Position, Store, Stored
     from isolitmus.checker.locking.rules import Held, Rules
     from isolitmus.model.schema import Column, Index
     from isolitmus.model.values import Row
 
 __all__ = ["OVER", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit"]
+
+
+KEPT = ("read", "statement", "commit")
+"""When a lock is given back that does not wait for the next one."""
 
 
 @dataclass(slots=True)
@@ -59,6 +65,8 @@ class Trace:
     """Positions, each with when the scan came there; None: to its end."""
     again: dict[str, int] = field(default_factory=dict)
     """The rows of which it looked at the newest version once more, each with when."""
+    watch: WatchedScan | None = None
+    """What it comes by, where it is remembered what was read."""
 
     def look_again(self, row: Stored, version: Image | None, at: int) -> bool:
         """Whether a row, of which there is another version than the one that was emitted, is still asked for; from
@@ -102,8 +110,13 @@ class Shared:
     """What the transactions of a run share."""
 
     store: Store
+    """The rows."""
     locks: LockTable
+    """Who holds what, and who waits."""
     rules: Rules
+    """The clauses of the protocol."""
+    overlaps: Overlaps | None = None
+    """What has been read, where snapshots are kept serializable."""
 
 
 @dataclass(slots=True)
@@ -135,12 +148,11 @@ class ScanPlan:
 
     def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
         """A lock where it has to wait for one, and each entry that it comes to."""
-        words = " AND ".join(map(str, self.where)) or "TRUE"
         trace = Trace(
             self.statement,
             self.table,
             self.index,
-            words,
+            " AND ".join(map(str, self.where)) or "TRUE",
             self.where,
             self.outer,
             work.store.schemas[self.table].columns,
@@ -148,10 +160,11 @@ class ScanPlan:
             self.at,
         )
         traces.append(trace)
+        watch = trace.watch = self.watched(work)
         cursor: Position | None = None
         mine: Lock | None = None
         while True:
-            entry, beyond = self.next(work.store, cursor)
+            entry, beyond = self.come(work.store, cursor, watch)
             place = None if entry is None else self.place(work, entry)
             if mine is not None and self.leaves(mine, place, "next-asked"):
                 work.locks.release(mine)
@@ -175,14 +188,9 @@ class ScanPlan:
             cursor, mine = entry.position, got
             trace.passed.append((cursor, work.store.now))
             version = entry.row.seen(self.sight, self.at, self.who)
-            if mine is not None and self.held is not None and self.held.until == "read":
-                work.locks.release(mine)
-                mine = None
-            if (
-                mine is not None
-                and self.held is not None
-                and self.held.until in ("statement", "commit")
-            ):
+            if mine is not None and self.held is not None and self.held.until in KEPT:
+                if self.held.until == "read":
+                    work.locks.release(mine)
                 mine = None
             come: Hit | Passed = Passed(cursor)
             passing = entry.ghost or entry.row.id in self.passing or version is None
@@ -198,6 +206,15 @@ class ScanPlan:
                 raise
         trace.passed.append((None, work.store.now))
         self.gap(work, beyond)
+
+    def come(
+        self, store: Store, cursor: Position | None, watch: WatchedScan | None
+    ) -> tuple[Entry | None, Position | None]:
+        """Go to the next entry, by all that is remembered."""
+        entry, beyond = self.next(store, cursor)
+        if watch is not None:
+            watch.upto(None if entry is None else entry.row)
+        return entry, beyond
 
     def next(self, store: Store, cursor: Position | None) -> tuple[Entry | None, Position | None]:
         """The next entry in its range; if there is none, where the first one beyond is."""
@@ -260,6 +277,33 @@ class ScanPlan:
         assert self.index is not None
         assert isinstance(column, ex.ColumnRef)
         return self.index.descending[self.index.columns.index(column.index)]
+
+    def watched(self, work: Shared) -> WatchedScan | None:
+        """What it comes by, from now on; None where nobody remembers that."""
+        if work.overlaps is None:
+            return None
+
+        def sees(row: Stored) -> Image | None:
+            return row.seen(self.sight, self.at, self.who)
+
+        def asks(image: Image) -> bool:
+            return image.values is not None and true(asked, (*self.outer, image.values))
+
+        asked = [part for part in self.where if self.of_index(part)]
+        watch = WatchedScan(work.overlaps, self.who, self.table, sees)
+        watch.begin(work.store, self.index, asks)
+        return watch
+
+    def of_index(self, part: ex.Expr) -> bool:
+        """Whether the index says itself which of its entries satisfy a part of the condition."""
+        places = () if self.index is None else self.index.columns
+        if any(self.bounds(part, place) for place in places):
+            return True
+        if isinstance(part, ex.Not):
+            return isinstance(part.operand, ex.IsNull) and self.of_index(part.operand)
+        if not isinstance(part, ex.In) or not self.own(part.operand):
+            return False
+        return any(column.index in places for column in columns(part.operand))
 
     def own(self, part: ex.Expr) -> bool:
         """Whether it is a column of the table that is scanned."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.checker.locking.overlaps import WRITE_CONFLICT
 from isolitmus.checker.locking.plans import Lookup, Ordered, lookups, outer
 from isolitmus.checker.locking.rows import key_of
 from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace, page
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
 
     Going = Generator[Lock | Hit | Passed, None, None]
 
-__all__ = ["WRITE_CONFLICT", "UnderWay"]
+__all__ = ["UnderWay"]
 
-WRITE_CONFLICT = "SerializationFailure"
-"""What a transaction ends with that wants to write what was changed since its snapshot."""
 DUPLICATE = "DuplicateKey"
 
 
@@ -64,13 +63,17 @@ class UnderWay:
     _written: set[str] = field(default_factory=set)
     _kept: list[Lock] = field(default_factory=list)
     _paths: list[Index | None] = field(default_factory=list)
+    _known: dict[Lookup, ex.Expr] = field(default_factory=dict)
 
     def run(self, one: st.Statement) -> Going:
         """Carry a statement out."""
         self.number += 1
         self._at = self.work.store.now
-        self.began = self._at if self.began is None else self.began
-        self._written, self._kept = set(), []
+        if self.began is None:
+            self.began = self._at
+            if self.work.overlaps is not None:
+                self.work.overlaps.begin(self.name)
+        self._written, self._kept, self._known = set(), [], {}
         tables = [*outer(one), *(lookup.table for lookup in lookups(one))]
         self._paths = [self.path(table, self.scans + k) for k, table in enumerate(tables)]
         match one:
@@ -121,7 +124,11 @@ class UnderWay:
     def once(
         self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | Hit | Passed, None, tuple[ex.Expr, ...]]:
-        """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once."""
+        """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once, and
+        first: where it is remembered what was read, that is when a row wants them.
+        """
+        if self.work.overlaps is not None:
+            return tuple(parts)
         known: dict[Lookup, ex.Expr] = {}
         inside = ex.subqueries(*parts)
         for lookup, k in ks.items():
@@ -136,7 +143,13 @@ class UnderWay:
         known: dict[Lookup, ex.Expr] = {}
         for lookup in ex.subqueries(one):
             assert isinstance(lookup, Lookup)
-            known[lookup] = yield from self.value(lookup, rows, ks[lookup])
+            known[lookup] = (
+                self._known[lookup]
+                if lookup in self._known
+                else (yield from self.value(lookup, rows, ks[lookup]))
+            )
+            if not self.each and not lookup.correlated:
+                self._known[lookup] = known[lookup]
         return _with(one, known)
 
     def value(
@@ -212,12 +225,16 @@ class UnderWay:
         yield OVER
         if branch.grouped:
             group = [(row,) for row in kept]
-            rows.append(tuple(ex.evaluate(item, ((),), group) for item in items))
+            values: list[Value] = []
+            for item in items:
+                settled = yield from self.settled(item, ((),), ks)
+                values.append(ex.evaluate(settled, ((),), group))
+            rows.append(tuple(values))
         elif not streams:
             for k, down in reversed(order):
                 kept.sort(key=lambda row: (row[k] is not None, row[k] or 0), reverse=down)
-            for values in kept[:limit]:
-                rows += [(yield from self.items(items, (values,), ks))]
+            for one in kept[:limit]:
+                rows += [(yield from self.items(items, (one,), ks))]
 
     def items(
         self, items: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
@@ -281,6 +298,8 @@ class UnderWay:
             yield hit
             if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
                 continue
+            if self.work.overlaps is not None:
+                self.work.overlaps.numbered(self.name)
             yield from self.exclusive(hit.row)
             version = self.present(hit.row)
             if version is not hit.version:
@@ -311,7 +330,13 @@ class UnderWay:
 
     def replaced(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
         """Write a row that is locked."""
+        overlaps, version = self.work.overlaps, self.present(row)
+        if overlaps is not None and version is not None:
+            overlaps.changes(self.name, row, version)
         yield from self.moved(row, old, new)
+        keys = self.work.store.keys
+        if new is not None and keys(row.table, old) != keys(row.table, new):
+            self.enters(row.table)
         self.work.store.write(row, new, self.name)
         self._written.add(row.id)
 
@@ -351,7 +376,10 @@ class UnderWay:
 
     def put(self, table: str, values: Row) -> Iterator[Lock]:
         """Insert a row."""
-        store = self.work.store
+        store, overlaps = self.work.store, self.work.overlaps
+        if overlaps is not None:
+            overlaps.numbered(self.name)
+            overlaps.puts(self.name, table)
         if self.work.rules.writes.granule == "table":
             yield from self.get(Resource("table", table), "X")
         somewhere = Lock(self.name, Resource("point", table, "anywhere"), "X")
@@ -362,11 +390,18 @@ class UnderWay:
         while number != len(store.rows[table]):  # others came while it waited
             number = len(store.rows[table])
             yield from self.free(table, values, number, None)
+        self.enters(table)
         row = store.insert(table, values, self.name)
         self.work.locks.grant(Lock(self.name, Resource("row", table, row.id), "X"))
         self._written.add(row.id)
         if self.work.rules.writes.granule == "page":
             yield from self.pages(row, values)
+
+    def enters(self, table: str, *indexes: Index) -> None:
+        """Entries come into some indexes, or else into all of the table."""
+        if self.work.overlaps is not None:
+            for index in indexes or self.work.store.schemas[table].indexes:
+                self.work.overlaps.enters(self.name, table, index.name)
 
     def moved(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
         """Wait until a row may stand where it comes to stand."""
@@ -417,6 +452,7 @@ class UnderWay:
                 return wanted
             now = self.present(row)
             if now is not None and now.values is not None and key_of(index, now.values) == key:
+                self.enters(table, index)
                 raise ex.EvaluationError(
                     DUPLICATE, f"a row of {table} has this key in {index.name} already"
                 )

@@ -103,7 +103,8 @@ class FreeWalk(LitmusUnderWay):
             for name, session in self.sessions.items()
         )
         past = tuple(map(table_rows, self.states)) if versions else ()
-        return rows, sessions, frozenset(locks.held.items()), tuple(locks.waiting), past
+        held = frozenset(locks.held.items())
+        return rows, sessions, held, tuple(locks.waiting), past, self.remembered()
 
     @property
     def schedule(self) -> Schedule:

@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.database import database
-from isolitmus.conformance.postgres.dialect import POSTGRES_SQL
+from isolitmus.conformance.postgres.dialect import POSTGRES_SQL, explained
 from isolitmus.conformance.postgres.server import binaries, postgres_serving
 from isolitmus.conformance.scheduling import Sql
 from isolitmus.model.errors import EngineUnavailable, brief
@@ -26,10 +26,14 @@ SQL = Sql(
     {
         "postgresql-read-committed": "read committed",
         "postgresql-repeatable-read": "repeatable read",
+        "postgresql-serializable": "serializable",
     },
     {"40P01": "Deadlock", "40001": "SerializationFailure"},
     {"23505": "DuplicateKey"},
     unsaid=frozenset(("emitted",)),
+    whole=True,
+    planned=frozenset(("postgresql-serializable",)),
+    plan=explained,
 )
 PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "postgresql"]
 

@@ -63,6 +63,8 @@ OPTIONS = {
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
     "enable_bitmapscan": "off",
+    "enable_indexonlyscan": "off",
+    "enable_seqscan": "off",
     "deadlock_timeout": f"{DEADLOCK * 1000:g}ms",
     "log_min_messages": "fatal",
     "timezone": "UTC",
@@ -85,11 +87,15 @@ BEGIN
 END $$
 """
 """What is called at each row of a scan."""
+BARE = "CREATE FUNCTION bare(anyelement) RETURNS anyelement LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$"
+"""A value that no index knows."""
 WAITS = """
-SELECT a.pid, l.locktype, coalesce(l.relation::text, '') || ' ' || coalesce(l.page::text, '') || ' '
-       || coalesce(l.tuple::text, '') || ' ' || coalesce(l.transactionid::text, ''), pg_blocking_pids(a.pid)
+SELECT a.pid, l.locktype, concat_ws(' ', l.locktype, l.relation, l.page, l.tuple, l.transactionid),
+       concat_ws(' ', r.locktype, r.relation, r.page, r.tuple), pg_blocking_pids(a.pid)
 FROM unnest(%s::int[]) AS a(pid) LEFT JOIN pg_locks l ON l.pid = a.pid AND NOT l.granted
+     LEFT JOIN pg_locks r ON r.pid = a.pid AND r.granted AND r.locktype = 'tuple'
 """
+"""For which lock who waits; and the row: who is the first in the queue for it has its lock, and waits for who wrote it."""
 
 
 @dataclass(slots=True)
@@ -105,8 +111,10 @@ class _Client:
     failure: SqlFailure | None = None
     behind: tuple[int, ...] = ()
     wants: str = ""
+    lock: str = ""
+    """The lock for which it waits; that is another one once it is the first in the queue for a row."""
     since: float = 0.0
-    """When it began to wait for that."""
+    """When it began to wait for that lock."""
 
     @property
     def pid(self) -> int:
@@ -157,6 +165,7 @@ class PostgresServer:
         self._clients: dict[str, _Client] = {}
         self.release = str(own.info.parameter_status("server_version")).partition(" ")[0]
         self.run(GATE)
+        self.run(BARE)
         self.run(f"SET lock_timeout = '{LIMIT:g}s'")
 
     def run(self, statement: str) -> Rows:
@@ -197,7 +206,7 @@ class PostgresServer:
         client = self._clients[name]
         self._hold(name, client, stop)
         client.passed, client.rows, client.changed, client.failure = [], None, 0, None
-        client.behind, client.wants = (), ""
+        client.behind, client.wants, client.lock = (), "", ""
         counted = "" if statement in (COMMIT, ROLLBACK) else "SET isolitmus.passed = 0; "
         client.busy = True
         client.connection.pgconn.send_query(f"{counted}{statement}".encode())
@@ -249,19 +258,17 @@ class PostgresServer:
         busy = {client.pid: client for client in self._clients.values() if client.busy}
         held: set[int] = set()
         told: Any = self._run(WAITS, list(busy))
-        for pid, kind, what, behind in told:
+        for pid, kind, lock, row, behind in told:
             client = busy[pid]
             if kind == "advisory":
                 held.add(pid)
             waits = bool(behind) and kind != "advisory"
-            wants = f"{kind} {what}" if waits else ""
             client.behind = tuple(sorted(set(behind))) if waits else ()
-            if wants != client.wants:
-                client.wants, client.since = wants, time.monotonic()
+            client.wants = (row or lock) if waits else ""
+            if client.lock != (lock if waits else ""):
+                client.lock, client.since = lock if waits else "", time.monotonic()
         for client in busy.values():
-            if client.wants.startswith(
-                "tuple"
-            ):  # the queue for a row, whose head waits for who wrote it
+            if client.lock.startswith("tuple"):  # the queue, whose head waits for who wrote the row
                 first = (busy[pid].behind for pid in client.behind if pid in busy)
                 client.behind = tuple(
                     sorted({*client.behind, *(pid for pids in first for pid in pids)})

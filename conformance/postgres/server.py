@@ -262,7 +262,7 @@ class PostgresServer:
             client = busy[pid]
             if kind == "advisory":
                 held.add(pid)
-            waits = bool(behind) and kind != "advisory"
+            waits = bool(behind) and kind not in ("advisory", None)  # None: it did not yet
             client.behind = tuple(sorted(set(behind))) if waits else ()
             client.wants = (row or lock) if waits else ""
             if client.lock != (lock if waits else ""):

@@ -219,6 +219,26 @@ def test_what_was_carried_out_leaves_nothing_for_the_next(engine, carry):
 
 
 @pytest.mark.postgres
+@pytest.mark.parametrize("name", POSTGRES)
+def test_who_becomes_the_first_in_a_queue_still_waits_for_the_same_row(name, carry):
+    three = [
+        f'{name} = {{ sql = ["UPDATE t SET v = 9 WHERE id = 1"], scan = "by_id" }}'
+        for name in "abc"
+    ]
+    for _ in range(3):
+        agree(
+            litmus("c[1] a[1] b[1] b.commit a.commit c.rollback", *three), name, carry, "postgres"
+        )
+
+
+@pytest.mark.postgres
+def test_what_a_query_that_is_cut_off_has_given_cannot_be_told(carry):
+    stopped = litmus("audit.scan[2] audit.rollback", ROWS)
+    assert agree(stopped, POSTGRES[0], carry, "postgres").transactions["audit"].unsaid >= {"rows"}
+    assert run(stopped, protocol(POSTGRES[0])).run.transactions["audit"].rows == ((1, 10, 1),)
+
+
+@pytest.mark.postgres
 def test_a_sum_of_bigint_is_a_whole_number(carry):
     text = TABLE.format("audit", 'audit = "SELECT SUM(v) FROM t"').replace("v INT", "v BIGINT")
     seen = agree(read_litmus(text, "sum"), POSTGRES[0], carry, "postgres")

@@ -51,6 +51,7 @@ def test_what_is_found_by_itself(a, b, universe, axiom):
         ("locking-read-committed-table", "row-once", "scans"),
         ("locking-read-committed-snapshot", "statement-snapshot", "scans"),
         ("locking-serializable", "serializable", "scans"),
+        ("postgresql-serializable", "serializable", "scans"),
         ("locking-snapshot", "snapshot-isolation", "scans"),
     ],
 )

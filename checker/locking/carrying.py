@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK, Scanned, Wrote
 from isolitmus.checker.locking.locks import Lock, LockTable
-from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, Overlaps
+from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, SireadMarks
 from isolitmus.checker.locking.rows import Store
 from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.locking.scans import Hit, Passed, Shared
@@ -124,7 +124,7 @@ class LitmusUnderWay:
     def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
         self.litmus = litmus
         appends = rules.updates == "append"
-        overlaps = Overlaps(rules) if rules.siread else None
+        overlaps = SireadMarks(rules) if rules.siread else None
         store = Store(database, litmus.tables, appends=appends)
         self.work = Shared(store, LockTable(), rules, overlaps)
         self.beyond = ""

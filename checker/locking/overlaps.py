@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.locking.rows import Image, Stored
     from isolitmus.checker.locking.rules import Rules
 
-__all__ = ["WRITE_CONFLICT", "Overlapping", "Overlaps"]
+__all__ = ["WRITE_CONFLICT", "Overlapping", "SireadMarks"]
 
 WRITE_CONFLICT = "SerializationFailure"
 """What a transaction ends with that wants to write what was changed since its snapshot, or that others would have to
@@ -78,7 +78,7 @@ class Overlapping:
         )  # fmt: skip
 
 
-class Overlaps:
+class SireadMarks:
     """The transactions that are under way, and those that have committed since the first of them began."""
 
     def __init__(self, rules: Rules) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.locking.locks import LockTable
-    from isolitmus.checker.locking.overlaps import Overlaps
+    from isolitmus.checker.locking.overlaps import SireadMarks
     from isolitmus.checker.locking.rows import Entry, Image, Position, Store, Stored
     from isolitmus.checker.locking.rules import Held, Rules
     from isolitmus.model.schema import Column, Index
@@ -115,7 +115,7 @@ class Shared:
     """Who holds what, and who waits."""
     rules: Rules
     """The clauses of the protocol."""
-    overlaps: Overlaps | None = None
+    overlaps: SireadMarks | None = None
     """What has been read, where snapshots are kept serializable."""
 
 

@@ -300,13 +300,11 @@ class UnderWay:
                 continue
             if self.work.overlaps is not None:
                 self.work.overlaps.numbered(self.name)
+            self.refuse_changed(hit, hit.row.last)  # whoever changes it anew is not waited for
             yield from self.exclusive(hit.row)
             version = self.present(hit.row)
+            self.refuse_changed(hit, version)
             if version is not hit.version:
-                if self.work.rules.changed == "refuse":
-                    raise ex.EvaluationError(
-                        WRITE_CONFLICT, f"a row of {table} was changed since the snapshot"
-                    )
                 if not hit.trace.look_again(hit.row, version, self.work.store.now):
                     continue
                 assert version is not None
@@ -327,6 +325,14 @@ class UnderWay:
         yield OVER
         for row, old, new in later:
             yield from self.replaced(row, old, new)
+
+    def refuse_changed(self, hit: Hit, now: Image | None) -> None:
+        """An error if there is another version of a row now than was seen, where that is not looked at once more."""
+        other = now is not hit.version and hit.version.writer != self.name
+        if other and self.work.rules.changed == "refuse":
+            raise ex.EvaluationError(
+                WRITE_CONFLICT, f"a row of {hit.row.table} was changed since the snapshot"
+            )
 
     def replaced(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
         """Write a row that is locked."""

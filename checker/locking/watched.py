@@ -16,7 +16,7 @@ from isolitmus.checker.locking.rows import key_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.locking.overlaps import Overlaps
+    from isolitmus.checker.locking.overlaps import SireadMarks
     from isolitmus.checker.locking.rows import Image, Store, Stored
     from isolitmus.model.schema import Index
 
@@ -27,7 +27,7 @@ __all__ = ["WatchedScan"]
 class WatchedScan:
     """A scan, and the entries of its index that it has not come to."""
 
-    overlaps: Overlaps
+    overlaps: SireadMarks
     """Where it is remembered."""
     who: str
     """The transaction."""

@@ -87,6 +87,8 @@ CASES = [
     (THREE, "first[1] pivot[1] out pivot[2] pivot.commit first[2] first[3] first.commit", "first"),
     # the pivot commits before out
     (THREE, "first[1] pivot[1] pivot[2] pivot.commit out first[2] first[3] first.commit", ""),
+    # what was changed and committed since the snapshot is refused at once, whoever changes it anew
+    ((client("a", put(1)), client("b", row(2), put(1)), client("c", put(1))), "b[1] a c[1] b[2] b.commit c.commit", "b"),
     (coarse(row(1)), "a[1] b[1] a[2] b[2] a.commit b.commit", ""),
     (coarse("SELECT v FROM t WHERE v = 1"), "a[1] b[1] a[2] b[2] a.commit b.commit", "b"),  # the table
     # two rows and the one that it is about to write are three: their page

@@ -43,6 +43,7 @@ bench: env
 	$(BIN)/python bench/sweeps.py
 	$(BIN)/python bench/audits.py
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/races.py
 	$(BIN)/python bench/locks.py
 	$(BIN)/python bench/walks.py
 

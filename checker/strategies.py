@@ -1,7 +1,8 @@
 """Hypothesis strategies for tables, transactions, schedules, litmus tests and abstract histories.
 
 Statements are drawn as SQL text of the modelled fragment over one table ``t (id INT, part INT, x
-INT)``, so that what a property test shrinks to is what a person can read, save and replay on Spark.
+INT)``, or over a table of one's own, so that what a property test shrinks to is what a person can read, save and
+replay on Spark.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from isolitmus.checker.own_table import OwnTable
 from isolitmus.model.client import Client
 from isolitmus.model.errors import SqlError
 from isolitmus.model.history import History
@@ -230,41 +232,115 @@ def schedules(
     """Every interleaving of the starts and commits of these transactions; of those that ``sessions`` gives
     one name, one after another.
     """
-    queues: dict[str, list[Step]] = {}
-    for name in names:
-        queue = queues.setdefault((sessions or {}).get(name, f"of {name}"), [])
-        queue += [Step(name, "start"), Step(name, "commit")]
+    queues = _queues(names, sessions or {})
     order = draw(st.permutations([key for key, queue in queues.items() for _ in queue]))
     return Schedule(tuple(queues[key].pop(0) for key in order))
 
 
-@st.composite
+def _queues(names: Sequence[str], sessions: Mapping[str, str]) -> dict[str, list[Step]]:
+    """The steps of each session, or of a transaction without one."""
+    queues: dict[str, list[Step]] = {}
+    for name in names:
+        queue = queues.setdefault(sessions.get(name, f"of {name}"), [])
+        queue += [Step(name, "start"), Step(name, "commit")]
+    return queues
+
+
+TIMES = st.tuples(st.integers(0, 5), st.integers(0, 5))
+"""When a transaction starts, and how long it takes: without another one the order of the others stays."""
+
+
+def _at(times: Mapping[str, tuple[int, int]], sessions: Mapping[str, str]) -> Schedule:
+    """The schedule of transactions that start and end then; of those of one session, one after another.
+
+    >>> print(_at({"a": (0, 2), "b": (1, 0), "c": (1, 0)}, {}))
+    a.start b.start b.commit c.start c.commit a.commit
+    """
+    queues = _queues(list(times), sessions)
+    moments = [
+        (when, k, sessions.get(name, f"of {name}"))
+        for k, (name, (start, long)) in enumerate(times.items())
+        for when in (start, start + long)
+    ]
+    return Schedule(tuple(queues[key].pop(0) for _, _, key in sorted(moments)))
+
+
 def litmus_tests(
-    draw: DrawFn,
     *,
+    table: str | Schema | None = None,
+    statements: Sequence[str | SearchStrategy[str]] = (),
+    rows: SearchStrategy[str] | None = None,
     least: int = 2,
     most: int = 3,
     partitioned: bool | None = None,
     tracked: bool = False,
     sessions: bool = False,
-) -> Litmus:
+) -> SearchStrategy[Litmus]:
     """A litmus test without expectations: a table with rows, transactions, a schedule; with ``sessions``
     some transactions may share one.
+
+    By default the table is ``t`` and the statements are of every kind. Given a ``table`` of one's own, as its CREATE
+    TABLE has it, they are from ``statements``, texts or strategies that draw such, the simplest first; its rows are of
+    few values and those that the texts name, or what ``rows`` draws: ``(1, 'mon')``. What shrinks has the fewest
+    transactions and rows, and prints as a litmus file.
+
+    >>> from hypothesis import find
+    >>> ddl = "CREATE TABLE seats (n INT, who STRING) USING delta PARTITIONED BY (n)"
+    >>> tests = litmus_tests(table=ddl, statements=["DELETE FROM seats WHERE n = 4"])
+    >>> find(tests, lambda test: True).transactions["t2"]
+    DELETE FROM seats WHERE n = 4
     """
+    if table is not None:
+        own = OwnTable.of(table, statements, rows)
+        return _own_tests(own, least=least, most=most, sessions=sessions)
+    return _any_tests(
+        least=least, most=most, partitioned=partitioned, tracked=tracked, sessions=sessions
+    )
+
+
+@st.composite
+def _any_tests(
+    draw: DrawFn, *, least: int, most: int, partitioned: bool | None, tracked: bool, sessions: bool
+) -> Litmus:
+    """Litmus tests on the table ``t``."""
     schema = draw(tables(partitioned=partitioned))
     schemas = {"t": schema}
     inits = draw(st.lists(_rows(), min_size=1, max_size=3))
-    statements = transactions(partitioned=bool(schema.partitioned_by), tracked=tracked)
-    texts = draw(st.lists(statements, min_size=least, max_size=most))
-    named: dict[str, Statement] = {}
-    for k, sql in enumerate(texts, 1):
-        named[f"t{k}"] = readable(sql, schemas)
-    init = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
+    bodies = transactions(partitioned=bool(schema.partitioned_by), tracked=tracked)
+    texts = draw(st.lists(bodies, min_size=least, max_size=most))
+    named = {f"t{k}": readable(sql, schemas) for k, sql in enumerate(texts, 1)}
     shared = draw(st.lists(st.integers(0, 2), min_size=len(named), max_size=len(named)))
     of = {name: f"s{k}" for name, k in zip(named, shared, strict=True) if sessions and k}
-    clients = {name: Client(session=session) for name, session in of.items()}
     schedule = draw(schedules(list(named), of))
+    return _litmus(schema, inits, named, of, schedule)
+
+
+def _litmus(
+    schema: Schema,
+    inits: Sequence[str],
+    named: Mapping[str, Statement],
+    sessions: Mapping[str, str],
+    schedule: Schedule,
+) -> Litmus:
+    """A litmus test on a table with these rows, each of one commit."""
+    schemas = {schema.name: schema}
+    into = f"INSERT INTO {schema.name} VALUES"
+    init = tuple(read_statement(f"{into} {row}", schemas) for row in inits)
+    clients = {name: Client(session=session) for name, session in sessions.items()}
     return Litmus("drawn", "", "", schemas, init, named, schedule, clients=clients)
+
+
+@st.composite
+def _own_tests(draw: DrawFn, own: OwnTable, *, least: int, most: int, sessions: bool) -> Litmus:
+    """Litmus tests on a table of one's own; what is left out leaves the rest as it is, so that they shrink."""
+    chosen = st.tuples(own.statements, TIMES, st.integers(0, 2 if sessions else 0))
+    found = draw(st.lists(chosen, min_size=least, max_size=most))
+    inits = draw(st.lists(own.rows, min_size=1, max_size=3))
+    names = [f"t{k}" for k in range(1, len(found) + 1)]
+    named = {name: statement for name, (statement, _, _) in zip(names, found, strict=True)}
+    of = {name: f"s{k}" for name, (_, _, k) in zip(names, found, strict=True) if k}
+    times = {name: when for name, (_, when, _) in zip(names, found, strict=True)}
+    return _litmus(own.schema, inits, named, of, _at(times, of))
 
 
 @st.composite

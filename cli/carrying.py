@@ -7,32 +7,22 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.comparing import Comparison, comparison
 from isolitmus.checker.running.execute import ENGINE as MODEL
-from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.runs import Judged
-from isolitmus.checker.runs import run as predict
-from isolitmus.checker.telling.draw import timeline
-from isolitmus.checker.telling.words import refusal_words, serial_words
 from isolitmus.cli.output import progress, say, warn
 from isolitmus.cli.refused import Refusal, by_reason
+from isolitmus.conformance.compared import Predicted, expected
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Refused
-from isolitmus.model.values import show_row
-from isolitmus.specs import protocol
-from isolitmus.specs.catalogue import protocols, relatives
-from isolitmus.specs.engines import engine_named
-from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.runs import Judged
+    from isolitmus.conformance.compared import Compared
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
-    from isolitmus.model.verdict import Violation
 
-__all__ = ["MODEL", "Carried", "Task", "carry_found", "carry_out", "ended", "expected", "refuse"]
+__all__ = ["MODEL", "Carried", "Task", "carry_found", "carry_out", "ended", "refuse"]
 
 
 class Task(NamedTuple):
@@ -105,46 +95,6 @@ class Carried:
             warn(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A run with what it was compared with: the model's if it is another one's, what is expected."""
-
-    judged: Judged
-    beside: Comparison | None
-    at_most: str = ""
-    """Why what the model commits may still not be there (``at-most``)."""
-
-    @property
-    def differences(self) -> tuple[str, ...]:
-        """Where it is not as expected or as predicted."""
-        return self.judged.differences + (() if self.beside is None else self.beside.differences)
-
-    @property
-    def uncompared(self) -> tuple[str, ...]:
-        """What nobody could compare."""
-        apart = ("the model, from which this release is known to differ",)
-        more = (
-            (apart if self.judged.apart else ()) if self.beside is None else self.beside.uncompared
-        )
-        return tuple(dict.fromkeys((*self.judged.uncompared, *more)))
-
-    @property
-    def end(self) -> str:
-        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it, ``none`` if it is
-        the model's own.
-        """
-        if self.differences:
-            return "not met"
-        if self.judged.expected == "met":
-            return "met"
-        return "none" if self.beside is None else "predicted"
-
-    def to_json(self) -> dict[str, object]:
-        """The run as docs/interface.md, 6, has it."""
-        compared = {"differences": list(self.differences), "uncompared": list(self.uncompared)}
-        return {**self.judged.to_json(), **compared, "at_most": self.at_most or None}
-
-
 def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
     """UnknownName for an engine that is none, or that has none of the protocols, if some are wanted."""
     for name in carriers:
@@ -191,7 +141,7 @@ def carry_out(
             done.documents.append({"litmus": task.name, "runs": runs})
             before = len(done.refused) + len(done.left_out)
             for spec, able in cases[task.name]:
-                model = _Model(task.test, spec)
+                model = Predicted(task.test, spec)
                 for name in able:
                     with progress(f"{task.name} under {spec.name} on {name}"):
                         answer = None if name == MODEL else next(answers[name])
@@ -201,7 +151,7 @@ def carry_out(
                         done.ends[compared.end] += 1
                         done.words[task.name, _column(compared.judged)] = compared.judged.word
                         if not quiet:
-                            _print(task.name, compared, model.why)
+                            _print(task.name, compared)
                     except IsolitmusError as error:
                         refusal_ = Refusal(task.name, error, name, spec.name)
                         optional = isinstance(error, Refused) and not task.wanted
@@ -239,42 +189,6 @@ def ended(done: Sequence[Carried]) -> int:
     return whole.status if whole.refused else 0
 
 
-class _Model:
-    """What the model says of a test under a protocol."""
-
-    def __init__(self, test: Litmus, spec: Spec) -> None:
-        self._test, self._spec = test, spec
-        self._known: tuple[Judged, Mapping[str, Violation]] | None = None
-
-    def beside(self, answer: Run | IsolitmusError | None) -> Compared:
-        """A run beside the model's (None: it is that one); raises the error if there is none, or what the model
-        refuses the test with.
-        """
-        if isinstance(answer, IsolitmusError):
-            raise answer
-        judged = self._predicted if answer is None else Judged(self._test, answer)
-        apart = answer is None or judged.apart
-        beside = None if apart else comparison(self._predicted.run, judged.run)
-        return Compared(judged, beside, self._spec.at_most if answer is None else "")
-
-    @property
-    def _predicted(self) -> Judged:
-        return self._says[0]
-
-    @property
-    def why(self) -> Mapping[str, Violation]:
-        """Why transactions aborted."""
-        return self._says[1]
-
-    @property
-    def _says(self) -> tuple[Judged, Mapping[str, Violation]]:
-        if self._known is None:
-            judged = predict(self._test, self._spec)
-            assert judged.execution is not None
-            self._known = judged, refusals(judged.execution, self._spec)
-        return self._known
-
-
 def _cases(
     test: Litmus, carriers: Sequence[str], specs: Sequence[Spec] | None
 ) -> Iterator[tuple[Spec, list[str]]]:
@@ -291,55 +205,9 @@ def _column(judged: Judged) -> str:
     return f"{run.engine} {run.engine_version}, {run.protocol}"
 
 
-def expected(test: Litmus, engine: str) -> list[Spec]:
-    """What an engine is asked for where nobody says: the protocols that a test expects something of, or
-    those of its format if it expects nothing; and those of an engine of another format. If it implements
-    none of them, all that it does implement.
-    """
-    known = protocols(format_named(test.format).log)
-    names = [name for name in known if name in test.expect] or relatives(form=test.format)
-    of = engine_named(engine)
-    own = (of.protocols or ()) if of.format != test.format else ()
-    able = [name for name in dict.fromkeys((*names, *own)) if of.implements(name)]
-    return [protocol(name) for name in able or known if of.implements(name)]
-
-
-def _print(name: str, compared: Compared, why: Mapping[str, Violation]) -> None:
-    judged = compared.judged
-    run = judged.run
+def _print(name: str, compared: Compared) -> None:
+    run = compared.judged.run
     say(f"{name} on {run.engine} ({run.engine_version}) under {run.protocol}")
-    for line in timeline(judged.litmus.schedule, run).splitlines():
+    for line in compared.lines:
         say(f"  {line}")
-    for who, transaction in run.transactions.items():
-        if transaction.emitted:
-            say(f"  {who} scanned {' '.join(map(show_row, transaction.emitted))}")
-        if transaction.rows is not None:
-            say(f"  {who} read {' '.join(map(show_row, transaction.rows)) or 'no rows'}")
-        if who in why and transaction.outcome in {why[who].axiom, why[who].kind}:
-            for line in refusal_words(why[who]):
-                say(f"  {line}")
-    if compared.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
-        say(f"  committed at most: {compared.at_most}")
-    for table, rows in run.tables.items():
-        say(f"  {table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}")
-    say(f"  {serial_words(judged.serial.orders, judged.serial.unexplained)}")
-    if judged.breaks:
-        say(f"  breaks {', '.join(judged.breaks)}")
-    for verdict in ("allowed", "forbidden", "silent", "unknown"):
-        levels = [name for name, v in judged.levels.items() if str(v) == verdict]
-        if levels:
-            say(f"  {verdict}: {', '.join(levels)}")
-    if compared.uncompared:
-        say(f"  not compared: {', '.join(compared.uncompared)}")
-    match compared.end:
-        case "not met":
-            say("  NOT as expected:")
-            for difference in compared.differences:
-                say(f"    {difference}")
-        case "met":
-            say("  as expected")
-        case "predicted":
-            say("  as predicted; nothing is expected of it")
-        case "none":
-            say("  nothing is expected of it")
     say()

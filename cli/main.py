@@ -28,6 +28,7 @@ VERBS = {
     "separate": "The smallest history that A admits and B forbids.",
     "sweep": "Count every candidate of a scope: what each protocol admits, and what levels say of that.",
     "run": "Carry litmus tests out, and compare with what they expect and with the model.",
+    "export": "Write litmus tests as Python: for pytest, or as a script that needs PySpark and Delta alone.",
     "install": "Install an engine that has an environment of its own, below the user's cache.",
     "explore": "Random litmus tests on real Delta, compared with the model; the smallest that differs.",
     "claims": "What the documents say of isolation, and what runs say of that.",

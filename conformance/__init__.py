@@ -13,12 +13,19 @@ from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
     from isolitmus.conformance.delta import replay
+    from isolitmus.conformance.interleaved import interleave
     from isolitmus.conformance.racing import race
     from isolitmus.conformance.session import Session, open_session
 
-__all__ = ["Session", "open_session", "race", "replay"]
+__all__ = ["Session", "interleave", "open_session", "race", "replay"]
 
 __getattr__ = lazily(
     __name__,
-    {"Session": "session", "open_session": "session", "race": "racing", "replay": "delta"},
+    {
+        "Session": "session",
+        "interleave": "interleaved",
+        "open_session": "session",
+        "race": "racing",
+        "replay": "delta",
+    },
 )

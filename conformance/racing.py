@@ -10,134 +10,41 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from isolitmus.conformance.ended import committed, failed
+from isolitmus.conformance.ending import Ending, overtakers
 from isolitmus.conformance.failure import keep_java_exceptions
 from isolitmus.conformance.parking import Parking
 from isolitmus.conformance.predicting import RaceRecord, predict_statement, respelled
+from isolitmus.conformance.race_steps import RaceSteps
 from isolitmus.conformance.session import Session
 from isolitmus.conformance.threads import Interruption
 from isolitmus.conformance.watching import made_by, read_by
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.readable import Readable
 from isolitmus.model.run import TransactionRun
 from isolitmus.specs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
+    from isolitmus.checker.telling.timelines import Timeline
     from isolitmus.conformance.parking import HeldTransaction
     from isolitmus.conformance.predicting import Prediction, RacedStatement
     from isolitmus.conformance.watching import Attempt, Phase
     from isolitmus.model.delta_log import LogCommit
+    from isolitmus.model.schedule import Action
 
-__all__ = ["Ending", "Parked", "Race", "race"]
+__all__ = ["Parked", "Race", "around", "race", "race_at", "table_path"]
 
-
-@dataclass(frozen=True, slots=True)
-class Ending(Readable):
-    """How a parked callable or statement ended, by the table's log."""
-
-    name: str
-    """What it was parked as."""
-    outcome: str
-    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's class, or
-    ``error:CLASS``."""
-    error_class: str | None
-    """That of the exception, if Delta gave it one."""
-    read_version: int | None
-    """The version that it read: that of its first attempt, or else of the first transaction that it began;
-    None if it began none."""
-    attempts: tuple[Attempt, ...]
-    """Its transactions on the table that came to their commit."""
-    overtook: tuple[LogCommit, ...]
-    """The commits between what an attempt read and what it made, or its failure."""
-    error: BaseException | None = None
-    """What it raised."""
-    prediction: Prediction | None = None
-    """What the model says of it."""
-    unpredicted: str = ""
-    """Why the model says nothing of it; empty if it does."""
-
-    @property
-    def commits(self) -> tuple[int, ...]:
-        """The versions that it made."""
-        return made_by(self.attempts)
-
-    @property
-    def version(self) -> int | None:
-        """The first version that it made; None if it failed or recorded nothing."""
-        return self.commits[0] if self.outcome == "committed" else None
-
-    @property
-    def again(self) -> int | None:
-        """The version that it read when it first tried again (OPTIMIZE does, after a conflict); None if it did not."""
-        found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
-        return next(found, None)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        first = f"{self.name} {self._did}"
-        lines = [first + (f" ({self.error_class})" if self.error_class is not None else "")]
-        for commit in self.overtook:
-            own = ", its own," if commit.version in self.commits else ""
-            lines.append(f"  {commit.words}{own} overtook it")
-        if self.prediction is not None:
-            lines += [f"  {line}" for line in str(self.prediction).splitlines()]
-        elif self.unpredicted:
-            lines.append(f"  no prediction: {self.unpredicted}")
-        return "\n".join(lines)
-
-    @property
-    def _did(self) -> str:
-        """What it did, attempt by attempt, and its end."""
-        end = "" if self.error is None else f"ended with {self.outcome}"
-        if self.read_version is None:
-            none = "began no transaction on the table"
-            return f"{end} and {none}" if end else none
-        if not self.attempts:
-            return f"read {_version(self.read_version)} and {end or 'recorded nothing'}"
-        said = ""
-        for before, attempt in zip((None, *self.attempts), self.attempts, strict=False):
-            said += f"{_joint(before, attempt)} {_version(attempt.read_version)}"
-            if attempt.version is not None:
-                said += f" and committed as version {attempt.version}"
-        last = self.attempts[-1]
-        if last.version is None:
-            return f"{said} and {end or 'failed to commit'}"
-        return f"{said}, then {end}" if end else said
-
-
-def _version(read: int | None) -> str:
-    """A version that was read, which a table that is not there does not have."""
-    return "no version" if read is None or read < 0 else f"version {read}"
-
-
-def _joint(before: Attempt | None, attempt: Attempt) -> str:
-    """How a sentence goes on from one attempt to the next, which need not have waited for the other's end."""
-    if before is None:
-        return "read"
-    if _again(before, attempt):
-        return ", tried again on"
-    after = before.version is not None and before.version <= (attempt.read_version or 0)
-    return ", then read" if after else ", and read"
-
-
-def _again(before: Attempt, attempt: Attempt) -> bool:
-    """Whether an attempt came after another one's failure."""
-    return before.failed_at is not None and before.failed_at <= (attempt.read_version or 0)
-
-
-def overtakers(commits: Iterable[LogCommit], attempts: Iterable[Attempt]) -> tuple[LogCommit, ...]:
-    """The commits that stand between what one of these read and what it made, or the newest when it failed."""
-    met = {version for attempt in attempts for version in attempt.met}
-    return tuple(commit for commit in commits if commit.version in met)
+PARKS: dict[Phase, Action] = {
+    "init": "park-init",
+    "prepare": "park-prepare",
+    "commit": "park-commit",
+}
+"""The step of a schedule that comes to a phase."""
 
 
 class Parked:
@@ -195,6 +102,8 @@ class Race:
         self._given = given
         self._session = session
         self._record = RaceRecord()
+        self._steps = RaceSteps(table)
+        self._started: list[_Running] = []
         self.parking = Parking(session, Interruption(), seconds, table)
 
     def park(
@@ -226,6 +135,17 @@ class Race:
             running.statement.active = bool(running.transaction.attempts)
         running.transaction.result()
 
+    @property
+    def timeline(self) -> Timeline:
+        """When each started and ended, and what became of it, with what others committed in between."""
+        return self._steps.timeline({each.name: self._fate(each) for each in self._started})
+
+    @property
+    def story(self) -> str:
+        """The timeline, and how each has ended that was released."""
+        endings = (each.ending for each in self._started if each.ending is not None)
+        return "\n".join([repr(self.timeline), *map(str, endings)])
+
     def go_on(self, running: _Running, until: Phase) -> None:
         """Let what is parked go on to a later phase."""
         self._refuse_released(running)
@@ -243,6 +163,7 @@ class Race:
     def ending(self, running: _Running) -> Ending:
         """Release what is parked."""
         if running.ending is None:
+            self._steps.take(running.name, "commit")
             self.parking.finish(running.transaction)
             running.ending = self._ending(running, latest(self.table))
         return running.ending
@@ -271,10 +192,7 @@ class Race:
         """What the model says of what ended so, or why it says nothing."""
         statement = running.statement
         if statement is None:
-            return (
-                None,
-                f"{running.name} is a callable; of a statement, as a text, the model says why",
-            )
+            return None, ""
         self._record.step(statement, "commit")
         statement.seen, statement.active = seen, bool(running.transaction.attempts)
         try:
@@ -305,18 +223,22 @@ class Race:
         """Start a callable or a statement, until it comes to a phase or to its end."""
         before = latest(self.table)
         statement = self._known(body, before, name) if isinstance(body, str) else None
-        called = statement.name if statement is not None else name or "it"
+        called = statement.name if statement is not None else name or _called(body)
+        action = "both" if until is None else PARKS[until]
+        self._steps.take(called, action)
         if statement is not None:
-            self._record.step(statement, "both" if until is None else f"park-{until}")
+            self._record.step(statement, action)
         spark = self._session.spark
         run = (lambda: spark.sql(body).collect()) if isinstance(body, str) else body
-        return _Running(called, self.parking.start(called, run, until), before, statement)
+        running = _Running(called, self.parking.start(called, run, until), before, statement)
+        self._started.append(running)
+        return running
 
     def _known(self, sql: str, began: int, name: str | None) -> RacedStatement:
         """Take note of a statement."""
         unknown = ""
         try:
-            if _path(self._session.spark, self._given) != self.table:
+            if table_path(self._session.spark, self._given) != self.table:
                 unknown = f"'{self._given}' means another table by now"
             sql = respelled(sql, self._given)
         except IsolitmusError as error:
@@ -333,6 +255,13 @@ class Race:
         if not made:
             return TransactionRun("no-op", read_version=read)
         return committed(made[-1], made[0].read_version, made_by(attempts))
+
+    def _fate(self, running: _Running) -> TransactionRun:
+        """What has become of something until now."""
+        if running.transaction.ended:
+            return self._seen(running)
+        attempts = running.transaction.attempts
+        return TransactionRun("parked", read_version=read_by(attempts), commits=made_by(attempts))
 
     def _checked(self, running: _Running, attempts: tuple[Attempt, ...]) -> list[LogCommit]:
         """The commits of its transactions, which the log must have as Delta says that they are."""
@@ -351,6 +280,12 @@ class Race:
         return made
 
 
+def _called(body: object) -> str:
+    """What a callable is called that nobody gave a name."""
+    name = getattr(body, "__name__", "<it>")
+    return name if name.isidentifier() else "it"
+
+
 @contextmanager
 def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Race]:
     """A race for a table, by name or path, on a SparkSession with Delta; ``seconds`` is the time limit of
@@ -364,15 +299,28 @@ def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Ra
     ...         spark.sql("INSERT INTO events VALUES (1, 7)")
     ...         assert delete.release().outcome == "ConcurrentAppendException"
     """
-    path = _path(spark, table)
-    session = Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
-    running = Race(session, table, path, seconds)
-    with keep_java_exceptions(), running.parking:
-        yield running
+    path = table_path(spark, table)
+    with race_at(around(spark, path), table, path, seconds) as run:
+        yield run
 
 
-def _path(spark: Any, table: str | Path) -> Path:
-    """Where a table is."""
+@contextmanager
+def race_at(session: Session, given: str | Path, path: Path, seconds: float) -> Iterator[Race]:
+    """As ``race``, for a table whose path is known."""
+    run = Race(session, given, path, seconds)
+    with keep_java_exceptions(), run.parking:
+        yield run
+
+
+def around(spark: Any, path: Path) -> Session:
+    """What is asked of a session, of a SparkSession that somebody else has started, for a table at a path."""
+    return Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
+
+
+def table_path(spark: Any, table: str | Path) -> Path:
+    """Where a table is, by its name or path. IsolitmusError if it is not Delta's, or not on this machine's file
+    system.
+    """
     from delta.tables import DeltaTable
     from pyspark.errors import PySparkException
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -11,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance import raw
+from isolitmus.conformance.leveling import set_level
 from isolitmus.conformance.streaming import add_batch
 from isolitmus.model.definition import Clone, Convert, Create, Replace
 from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.raw import Raw
 from isolitmus.specs.parameters import spark_literal
+from isolitmus.specs.spark_ddl import table_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -101,9 +102,9 @@ class EngineTables:
                 raw.create_empty(self._session, self.paths[name], schema, given)
                 raw.fill(self._session, self.paths[name], schema)
                 continue
-            spark.sql(_ddl(f"{self._database}.`{name}`", schema))
+            spark.sql(table_ddl(f"{self._database}.`{name}`", schema))
             if level != DEFAULT_LEVEL and LEVEL_KEY not in schema.properties:
-                _set_level(self._session, self.paths[name], level)
+                set_level(self._session, self.paths[name], level)
             raw.fill(self._session, self.paths[name], schema)
 
     @property
@@ -136,7 +137,7 @@ class EngineTables:
         level_said = {} if level == DEFAULT_LEVEL else {LEVEL_KEY: level}
         properties = {**schema.properties, **level_said}
         spark = self.client(name)
-        spark.sql(_ddl(f"`{name}`", replace(schema, properties=properties), "parquet"))
+        spark.sql(table_ddl(f"`{name}`", replace(schema, properties=properties), "parquet"))
         rows = (f"({', '.join(map(spark_literal, row))})" for row in schema.parquet)
         spark.sql(f"INSERT INTO `{name}` VALUES {', '.join(rows)}")
 
@@ -165,36 +166,5 @@ def tables_placed(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _ddl(name: str, schema: Schema, format_: str = "delta") -> str:
-    parts = [f"CREATE TABLE {name} ({schema.ddl()}) USING {format_}"]
-    if schema.partitioned_by:
-        parts.append(f"PARTITIONED BY ({', '.join(schema.partitioned_by)})")
-    if schema.clustered_by:
-        parts.append(f"CLUSTER BY ({', '.join(schema.clustered_by)})")
-    if schema.properties:
-        pairs = (f"{_text(key)} = {_text(value)}" for key, value in schema.properties.items())
-        parts.append(f"TBLPROPERTIES ({', '.join(pairs)})")
-    return " ".join(parts)
-
-
-def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _same(name: str, other: str | None) -> bool:
     return other is not None and name.lower() == other.lower()
-
-
-def _set_level(session: Session, path: Path, level: str) -> None:
-    """Commit the isolation level through Delta's own transaction API.
-
-    SQL accepts only Serializable (DeltaConfig.scala, ISOLATION_LEVEL), but the check is made where
-    a user's properties come in, not at commit.
-    """
-    transaction = session.delta_log(path).startTransaction()
-    action = json.loads(transaction.metadata().json())
-    action["metaData"]["configuration"][LEVEL_KEY] = level
-    operations = session.java("org.apache.spark.sql.delta.DeltaOperations")
-    operation = operations.SetTableProperties(session.mapping({LEVEL_KEY: level}))
-    transaction.commit(session.sequence([session.delta_action(action)]), operation)

@@ -17,8 +17,13 @@ class Readable:
 
     __slots__ = ()
 
+    @property
+    def printed(self) -> str:
+        """What they print."""
+        return repr(self)
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - their protocol
-        for k, line in enumerate(repr(self).splitlines()):
+        for k, line in enumerate(self.printed.splitlines()):
             if k:
                 printer.break_()
             printer.text(line)

@@ -175,6 +175,12 @@ def test_the_documents_of_explain(ask, tmp_path, delta):
     assert set(stopped["commits"][0]) == of("each of its `commits`")
 
 
+def test_the_document_of_export(ask, tmp_path):
+    done = ask("export", "reorder", "--pytest", str(tmp_path / "test_reorder.py"))
+    assert set(done) == of("`export`")
+    assert set(done["written"][0]) == of("each of `written`")
+
+
 def test_the_document_of_audit(ask, tmp_path):
     log = tmp_path / "_delta_log"
     log.mkdir()

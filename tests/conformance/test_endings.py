@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.conformance.racing import Ending, overtakers
+from isolitmus.conformance.ending import Ending, overtakers
 from isolitmus.conformance.watching import Attempt, made_by, read_by
 from isolitmus.specs.delta_log import commits_since
 
@@ -113,3 +113,41 @@ def test_an_own_commit_that_overtook_is_called_its_own(delta):
     assert said.endswith(
         "version 1 (WRITE: 1 file added in part=0, a blind append), its own, overtook it"
     )
+
+
+LONG = (
+    "[DELTA_CONCURRENT_APPEND] Transaction conflict detected.\nPlease retry. Conflicting commit:"
+    ' {"version": 2}\nRefer to\n\nJVM stacktrace:\nat io.delta'
+)
+
+
+def test_an_ending_is_a_line_and_as_a_text_it_has_what_was_raised():
+    raised = ended(
+        attempt(1, failed_at=2), outcome="ConcurrentAppendException", error=ValueError(LONG)
+    )
+    assert repr(raised) == "it read version 1 and ended with ConcurrentAppendException"
+    assert (
+        raised.message == "[DELTA_CONCURRENT_APPEND] Transaction conflict detected. Please retry."
+    )
+    assert str(raised).splitlines() == [repr(raised), f"  {raised.message}"]
+    assert raised.printed == str(raised)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "committed", "conflict"),
+    [
+        ("committed", True, False),
+        ("no-op", False, False),
+        ("error:ValueError", False, False),
+        ("ConcurrentAppendException", False, True),
+    ],
+)
+def test_only_a_conflict_is_raised_as_one(outcome, committed, conflict):
+    error = None if outcome in ("committed", "no-op") else ValueError("so")
+    ending = ended(COMMITTED, outcome=outcome, error=error)
+    assert (ending.committed, ending.conflict) == (committed, conflict)
+    if conflict:
+        with pytest.raises(ValueError, match="so"):
+            ending.raise_if_conflict()
+    else:
+        ending.raise_if_conflict()

@@ -15,8 +15,13 @@ from isolitmus.conformance import race
 from isolitmus.conformance.tables import tables_made
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 
-pytest_plugins = ["isolitmus.conformance.fixtures"]
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def delta_spark(spark):
+    """The fixtures of isolitmus race on this one."""
+    return spark
 
 
 @pytest.fixture
@@ -35,6 +40,8 @@ def rows(spark):
 
 
 def test_who_is_overtaken_fails_and_says_by_whom(spark):
+    from delta.exceptions import ConcurrentAppendException
+
     with race(spark, "t") as run:
         delete = run.park(lambda: spark.sql("DELETE FROM t WHERE part = 0"), "delete")
         assert not delete.ended
@@ -45,12 +52,21 @@ def test_who_is_overtaken_fails_and_says_by_whom(spark):
         1,
         None,
     )
-    assert str(ending) == (
+    first, overtaker, message = str(ending).splitlines()
+    assert first == repr(ending)
+    assert first == (
         "delete read version 1 and ended with ConcurrentAppendException"
-        " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)\n"
-        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
-        "  no prediction: delete is a callable; of a statement, as a text, the model says why"
+        " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)"
     )
+    assert overtaker == ("  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it")
+    assert message == f"  {ending.message}"
+    assert (
+        "a concurrent WRITE added data to table spark_catalog.race.t committed at version 2"
+        in message
+    )
+    assert (ending.committed, ending.conflict, ending.unpredicted) == (False, True, "")
+    with pytest.raises(ConcurrentAppendException):
+        ending.raise_if_conflict()
     assert rows(spark) == [(1, 0), (2, 1), (100, 0)]
 
 
@@ -91,6 +107,26 @@ def test_what_never_commits_is_not_parked(spark):
             "no-op",
             "error:ExtendedAnalysisException",
         ]
+
+
+def test_a_race_has_a_timeline(spark):
+    def cleanup():
+        spark.sql(DELETE)
+
+    with race(spark, "t") as run:
+        waits = run.park(cleanup)
+        spark.sql(INSERT)
+        run.sql("INSERT INTO t VALUES (9, 1)", "other")
+        assert repr(run.timeline) == (
+            "cleanup            ├───────┤   reads version 1, parked\n"
+            "version 2 (WRITE)      ●       becomes version 2\n"
+            "other                      ●   reads version 2, becomes version 3"
+        )
+        waits.release()
+        assert repr(run.timeline).splitlines()[0] == (
+            "cleanup            ├───────────┤   reads version 1, ConcurrentAppendException"
+        )
+    assert run.story.splitlines()[3].startswith("cleanup read version 1 and ended with")
 
 
 def test_phases(spark):
@@ -323,9 +359,8 @@ def test_transactions_on_other_tables_pass(spark):
         None,
         (),
     )
-    assert str(nothing).startswith(
-        "other ended with error:ValueError and began no transaction on the table\n"
-    )
+    assert str(nothing) == "other ended with error:ValueError and began no transaction on the table"
+    nothing.raise_if_conflict()  # it is none
 
 
 def in_a_pool(spark):

@@ -16,8 +16,8 @@ from isolitmus.checker.running.denoting import denote
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.conformance.agreement import Explored, Mismatch
+from isolitmus.conformance.ending import Ending
 from isolitmus.conformance.predicting import Prediction
-from isolitmus.conformance.racing import Ending
 from isolitmus.model import History
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.matrix import Place

@@ -1,0 +1,119 @@
+"""``isolitmus export``: litmus tests as Python, for one's own suite or to be run alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import print_json, say, warn, writes
+from isolitmus.cli.refused import Refusal, by_reason
+from isolitmus.conformance.compared import expected
+from isolitmus.conformance.delta import DELTA
+from isolitmus.conformance.exporting import exported
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.number import many
+from isolitmus.specs import litmus
+from isolitmus.specs import protocol as read_protocol
+from isolitmus.specs.catalogue import litmus_files
+from isolitmus.specs.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.conformance.exporting import ExportForm
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+
+__all__ = ["export"]
+
+PROTOCOL = "delta-serializable"
+
+
+@writes(pytest=False, pyspark=False)
+def export(
+    tests: Annotated[
+        list[str],
+        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
+    ],
+    *,
+    pytest: Annotated[
+        Path | None,
+        typer.Option("--pytest", metavar="FILE", help="Write tests that use isolitmus' fixtures."),
+    ] = None,
+    pyspark: Annotated[
+        Path | None,
+        typer.Option("--pyspark", metavar="FILE", help="Write a script that needs Delta alone."),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """A test for each protocol that Delta has. What cannot be written so is passed over and told at the end. The
+    exit status is 2 if anything was refused, else 0.
+    """
+    forms: dict[ExportForm, Path | None] = {"pytest": pytest, "pyspark": pyspark}
+    if not any(forms.values()):
+        raise IsolitmusError("there is no file to write; add --pytest FILE or --pyspark FILE")
+    specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
+    for spec in specs or ():
+        DELTA.refuse_unable(spec.name)
+    written: list[dict[str, object]] = []
+    refused: list[Refusal] = []
+    for form, path in forms.items():
+        if path is None:
+            continue
+        cases = []
+        for name, case in _cases(tests, specs, refused):
+            try:
+                exported([case], form)
+            except IsolitmusError as error:
+                refused.append(Refusal(name, error))
+            else:
+                cases.append(case)
+        if not cases:
+            continue
+        write_whole(path, exported(cases, form))
+        pairs = [{"litmus": test.name, "protocol": spec.name} for test, spec in cases]
+        written.append({"file": str(path), "form": form, "tests": pairs})
+        if not as_json:
+            run = f"pytest {path}" if form == "pytest" else f"python {path}"
+            say(f"{path}: {many(len(cases), 'test')}, to be run by {run}")
+    for message in by_reason(refused):
+        warn(message)
+    if as_json:
+        print_json({"written": written, "refused": [each.to_json() for each in refused]})
+    return 2 if refused else 0
+
+
+def _cases(
+    names: list[str], specs: list[Spec] | None, refused: list[Refusal]
+) -> Iterator[tuple[str, tuple[Litmus | HistoryTest, Spec]]]:
+    """The tests, each under its protocols, by the names that they were given by."""
+    for name in names:
+        try:
+            files = litmus_files(name)
+        except IsolitmusError as error:
+            refused.append(Refusal(name, error))
+            continue
+        for path in files:
+            called = name if len(files) == 1 else str(path)
+            try:
+                test = litmus(str(path))
+                found = specs or _expected(test)
+            except IsolitmusError as error:
+                refused.append(Refusal(called, error))
+                continue
+            yield from ((called, (test, spec)) for spec in found)
+
+
+def _expected(test: Litmus | HistoryTest) -> list[Spec]:
+    """The protocols that Delta has of those that a test expects something of."""
+    if isinstance(test, HistoryTest):  # refused with any
+        return [read_protocol(PROTOCOL)]
+    return expected(test, DELTA.name)

@@ -1,0 +1,337 @@
+"""All interleavings of two or three jobs of one's own at their commits, on real Delta, beside the serial orders.
+
+A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table wants to commit, and
+waits; let go, it runs until the next one does, or to its end, so one that commits twice, or tries again, has more
+steps. Orders of steps are followed one after another, each on the table as it was at the beginning (RESTORE). Two
+jobs that come to their first commits right after one another do so in one order only: what they do before is taken
+not to be seen by the other.
+
+A table that comes out is held against what the jobs give one after another: those that ended well, and those that
+failed after a commit.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.racing import around, race_at, table_path
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.number import many
+from isolitmus.model.readable import Readable, few
+from isolitmus.specs.delta_log import commits_since, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from isolitmus.conformance.ending import Ending
+    from isolitmus.conformance.racing import Parked
+
+__all__ = ["Interleaved", "OneInterleaving", "interleave"]
+
+Steps = tuple[str, ...]
+"""Jobs by name, one for each step."""
+SHOWN = 3
+"""So many interleavings are shown of those that no order explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneInterleaving(Readable):
+    """An order of the steps of some jobs, and what came of it."""
+
+    order: Steps
+    """Whose step it was, each time: to come to a commit, or to make it and go on."""
+    endings: Mapping[str, Ending]
+    """How each job ended, by name."""
+    rows: tuple[str, ...]
+    """The table at the end, sorted."""
+    serial: tuple[str, ...] = ()
+    """The serial orders that give it, of the jobs that ended well or committed."""
+
+    @property
+    def schedule(self) -> str:
+        """The steps as a litmus file has them; a job that was alone has one."""
+        words: list[str] = []
+        for k, name in enumerate(self.order):
+            first = name not in self.order[:k]
+            alone = self.order[k : k + self.order.count(name)] == (name,) * self.order.count(name)
+            if first:
+                words.append(name if alone else f"{name}.start")
+            elif words[-1] != name:
+                words.append(f"{name}.commit")
+        return " ".join(words)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The jobs that raised something."""
+        return tuple(name for name, end in self.endings.items() if end.error is not None)
+
+    @property
+    def effective(self) -> tuple[str, ...]:
+        """The jobs whose effect is to be explained."""
+        ends = self.endings.items()
+        return tuple(name for name, end in ends if end.error is None or end.commits)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [self.schedule, *(f"  {line}" for e in self.endings.values() for line in _lines(e))]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved(Readable):
+    """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those that no serial
+    order explains.
+    """
+
+    table: str
+    """As it was given."""
+    interleavings: tuple[OneInterleaving, ...]
+    """One for each order of the steps."""
+    alone: Mapping[str, tuple[str, ...] | None]
+    """The table after jobs one after another, by their names; None if one of them failed there."""
+
+    @property
+    def unexplained(self) -> tuple[OneInterleaving, ...]:
+        """Those that leave a table which no serial order gives."""
+        return tuple(one for one in self.interleavings if not one.serial)
+
+    @property
+    def explained(self) -> bool:
+        """Whether every table is one that the jobs give one after another."""
+        return not self.unexplained
+
+    @property
+    def failed(self) -> tuple[OneInterleaving, ...]:
+        """Those in which a job raised something, a conflict say."""
+        return tuple(one for one in self.interleavings if one.failed)
+
+    @property
+    def printed(self) -> str:
+        """All of it, also where objects print by themselves."""
+        return str(self)
+
+    def __repr__(self) -> str:
+        total, wrong = len(self.interleavings), len(self.unexplained)
+        names = " and ".join(self.interleavings[0].endings)
+        if not wrong:
+            end = "each leaves a table that some serial order gives"
+        else:
+            end = f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial order gives"
+        return f"{names} on {self.table}: {many(total, 'interleaving')}, {end}"
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
+        for one in self.unexplained[:SHOWN]:
+            lines += ["", *repr(one).splitlines(), f"  leaves {_table(one.rows)}"]
+            for order in permutations(one.effective):
+                rows = self.alone[" ".join(order)]
+                gives = "has a job that fails" if rows is None else f"gives {_table(rows)}"
+                lines.append(f"  {' '.join(order)} {gives}")
+        if len(self.unexplained) > SHOWN:
+            lines += ["", f"and {len(self.unexplained) - SHOWN} more that no serial order explains"]
+        return "\n".join(lines)
+
+
+def interleave(
+    spark: Any,
+    table: str | Path,
+    *jobs: str | Callable[[], object],
+    columns: Sequence[str] = (),
+    before: Callable[[], object] | None = None,
+    most: int = 100,
+    seconds: float = 60.0,
+) -> Interleaved:
+    """Carry two or three jobs out on a table, callables or statements, in every interleaving of their commits.
+
+    The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what the jobs touch
+    besides is its to clear. ``columns`` are those that are compared, by default all: times and random keys are to
+    be left out. ``seconds`` is the time limit of each step.
+
+    IsolitmusError for a job that never commits to the table, or commits where nothing can hold it; for jobs that
+    give another table when they run in one order again; and for more than so many interleavings as ``most`` says.
+
+    >>> def test_totals(spark):
+    ...     found = interleave(spark, "totals", "UPDATE totals SET n = n + 1", "UPDATE totals SET n = n * 2")
+    ...     assert found.explained, found
+    """
+    if len(jobs) not in (2, 3):
+        raise IsolitmusError(f"{many(len(jobs), 'job')} to interleave; two or three are wanted")
+    walk = _Interleaving(
+        spark, table, _named(spark, jobs), columns=columns, before=before, seconds=seconds
+    )
+    with walk.restored():
+        return walk.all(most)
+
+
+def _named(
+    spark: Any, jobs: Sequence[str | Callable[[], object]]
+) -> dict[str, Callable[[], object]]:
+    """The jobs by names of their own: a function's, a statement's first word, or a number."""
+    named: dict[str, Callable[[], object]] = {}
+    for k, job in enumerate(jobs, 1):
+        called = job.split()[0].lower() if isinstance(job, str) else getattr(job, "__name__", "")
+        name = called if called.isidentifier() else f"job{k}"
+        body = _statement(spark, job) if isinstance(job, str) else job
+        named[f"{name}{k}" if name in named else name] = body
+    return named
+
+
+def _statement(spark: Any, sql: str) -> Callable[[], object]:
+    return lambda: spark.sql(sql).collect()
+
+
+class _Interleaving:
+    """The walk through the interleavings of some jobs."""
+
+    def __init__(
+        self,
+        spark: Any,
+        given: str | Path,
+        jobs: Mapping[str, Callable[[], object]],
+        *,
+        columns: Sequence[str],
+        before: Callable[[], object] | None,
+        seconds: float,
+    ) -> None:
+        self.spark, self.given, self.jobs = spark, given, jobs
+        self.columns, self.before, self.seconds = columns, before, seconds
+        self._path = table_path(spark, given)
+        self._base = latest(self._path)
+        self._touched = False
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """The table is after the block as it was at the beginning."""
+        try:
+            yield
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        if self._touched:
+            self.spark.sql(f"RESTORE TABLE delta.`{self._path}` TO VERSION AS OF {self._base}")
+        self._touched = False
+
+    def all(self, most: int) -> Interleaved:
+        """Every interleaving, each beside the serial orders."""
+        found = self._followed(most)
+        names = tuple(self.jobs)
+        for name in names:
+            if not any(one.endings[name].commits for one in found):
+                raise IsolitmusError(
+                    f"{name} commits nothing to {self.given}, in none of"
+                    f" {many(len(found), 'interleaving')}: there is nothing of it to be interleaved"
+                )
+        alone = {" ".join(dict.fromkeys(one.order)): _gives(one) for one in found if _serial(one)}
+        again = _gives(self._run(names)[0])
+        if alone[" ".join(names)] != again:
+            raise IsolitmusError(
+                f"{' and then '.join(names)} gave another table when they ran again, one after another:"
+                " leave columns out that are a time or a random key, columns=[…]"
+            )
+        judged = [self._judged(one, alone) for one in found]
+        return Interleaved(str(self.given), tuple(judged), alone)
+
+    def _followed(self, most: int) -> list[OneInterleaving]:
+        """What comes of each order of steps."""
+        found: list[OneInterleaving] = []
+        left: list[Steps] = [()]
+        while left:
+            if len(found) == most:
+                raise IsolitmusError(
+                    f"{' and '.join(self.jobs)} have more than {many(most, 'interleaving')}; interleave fewer jobs,"
+                    " or say most=…"
+                )
+            begin = left.pop()
+            one, enabled = self._run(tuple(self.jobs), begin)
+            found.append(one)
+            for k in reversed(range(len(begin), len(one.order))):
+                others = (name for name in enabled[k] if name != one.order[k])
+                left += [
+                    (*one.order[:k], name) for name in others if self._wanted(one.order[:k], name)
+                ]
+        return found
+
+    def _wanted(self, order: Steps, name: str) -> bool:
+        """Whether a step is not one of two first steps in the other order."""
+        names = list(self.jobs)
+        both = order and name not in order and order[-1] not in order[:-1]
+        return not both or names.index(order[-1]) < names.index(name)
+
+    def _run(self, names: Steps, begin: Steps = ()) -> tuple[OneInterleaving, list[Steps]]:
+        """Some jobs, whose first steps are in this order and the others one job after another; and who could take
+        each step.
+        """
+        self._restore()
+        if self.before is not None:
+            self.before()
+        self._touched = True
+        first = latest(self._path)
+        parked: dict[str, Parked] = {}
+        order: Steps = ()
+        enabled: list[Steps] = []
+        with race_at(around(self.spark, self._path), self.given, self._path, self.seconds) as run:
+            while able := tuple(n for n in names if n not in parked or not parked[n].ended):
+                name = next((n for n in able if self._wanted(order, n)), able[0])
+                if len(order) < len(begin):
+                    name = begin[len(order)]
+                if name not in able:
+                    raise IsolitmusError(
+                        f"{name} ended before it did so in another run of the same steps, '{' '.join(begin)}': what"
+                        " it does depends on something else"
+                    )
+                if name in parked:
+                    parked[name].next()
+                else:
+                    parked[name] = run.park(self.jobs[name], name)
+                order, enabled = (*order, name), [*enabled, able]
+            endings = {name: parked[name].release() for name in names}
+        own = {version for ending in endings.values() for version in ending.commits}
+        for commit in commits_since(self._path, first):
+            if commit.version not in own:
+                raise IsolitmusError(
+                    f"{commit.words} is of none of {' and '.join(names)} as they were held: it was committed by a thread"
+                    " that nobody waited for, or by another process or engine"
+                )
+        return OneInterleaving(order, endings, self._rows()), enabled
+
+    def _rows(self) -> tuple[str, ...]:
+        frame = self.spark.read.format("delta").load(str(self._path))
+        rows = frame.select(*self.columns).collect() if self.columns else frame.collect()
+        return tuple(sorted(repr(tuple(row)) for row in rows))
+
+    def _judged(
+        self, one: OneInterleaving, alone: dict[str, tuple[str, ...] | None]
+    ) -> OneInterleaving:
+        """One with the serial orders that give its table."""
+        serial = []
+        for order in permutations(one.effective):
+            words = " ".join(order)
+            if words not in alone:
+                alone[words] = _gives(self._run(order)[0])
+            if alone[words] == one.rows:
+                serial.append(words)
+        return OneInterleaving(one.order, one.endings, one.rows, tuple(serial))
+
+
+def _serial(one: OneInterleaving) -> bool:
+    """Whether the jobs ran one after another."""
+    changes = sum(a != b for a, b in zip(one.order, one.order[1:], strict=False))
+    return changes == len(one.endings) - 1
+
+
+def _gives(one: OneInterleaving) -> tuple[str, ...] | None:
+    """The table, if no job failed."""
+    return None if one.failed else one.rows
+
+
+def _lines(ending: Ending) -> list[str]:
+    return str(ending).splitlines()
+
+
+def _table(rows: Sequence[str]) -> str:
+    return " ".join(few(rows, 12).splitlines()) or "no row"

@@ -1,0 +1,220 @@
+"""The plugin that pytest loads where isolitmus is installed: fixtures, litmus files as tests, and what a failure says.
+
+A file ``NAME.litmus.toml`` is a test for each protocol that it expects something of, on each engine of
+``--isolitmus-engine``. What a race was, as a timeline, and how its parts ended stands below a test that fails.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from isolitmus.conformance.fixtures import (
+    RACES,
+    delta_level,
+    delta_race,
+    delta_session,
+    delta_spark,
+)
+from isolitmus.conformance.started import started
+from isolitmus.model.errors import IsolitmusError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from pathlib import Path
+
+    from _pytest._code.code import TerminalRepr
+
+    from isolitmus.conformance.compared import Compared
+    from isolitmus.model.litmus import HistoryTest, Litmus
+    from isolitmus.model.spec import Spec
+
+__all__ = ["delta_level", "delta_race", "delta_session", "delta_spark"]
+
+ENDING = ".litmus.toml"
+"""How a file is called that holds a test."""
+OPTION = "isolitmus_engine"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """On which engines litmus files are carried out."""
+    said = "Engines that litmus files are carried out on, with commas: model, delta, …"
+    group = parser.getgroup("isolitmus")
+    group.addoption("--isolitmus-engine", metavar="E[,E...]", help=f"{said} (default: model).")
+    parser.addini(OPTION, said, default="model")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A usage error for an engine that is none, before any test."""
+    if config.getoption(OPTION) is None and config.getini(OPTION) == "model":
+        return
+    from isolitmus.specs.engines import engine_named
+
+    try:
+        for name in _engines(config):
+            engine_named(name)
+    except IsolitmusError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _engines(config: pytest.Config) -> list[str]:
+    """The names of the engines that are asked for."""
+    names: str = config.getoption(OPTION) or config.getini(OPTION)
+    return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> LitmusFile | None:
+    """Litmus files are test files."""
+    if file_path.name.endswith(ENDING):
+        return LitmusFile.from_parent(parent, path=file_path)
+    return None
+
+
+class _Sentence:
+    """What fails with one of our own errors says that sentence, and shows no code."""
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> str | TerminalRepr:
+        if isinstance(excinfo.value, IsolitmusError | NotMet):
+            return str(excinfo.value)
+        more = {} if style is None else {"style": style}
+        shown: str | TerminalRepr = super().repr_failure(excinfo, **more)  # type: ignore[misc]  # beside it
+        return shown
+
+
+class LitmusFile(_Sentence, pytest.File):
+    """A litmus file: a test for each engine and protocol, or one for the levels of an abstract history."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Read it."""
+        from isolitmus.conformance.compared import expected
+        from isolitmus.conformance.engines import refuse_format
+        from isolitmus.model.litmus import Litmus
+        from isolitmus.specs import litmus
+        from isolitmus.specs.engines import engine_named
+
+        test = litmus(str(self.path))
+        if not isinstance(test, Litmus):
+            yield HistoryItem.from_parent(self, name="levels", test=test)
+            return
+        refused: list[IsolitmusError] = []
+        engines = _engines(self.config)
+        for engine in engines:
+            try:
+                refuse_format(engine_named(engine), test.name, test.format)
+                _refuse_silence(test, engine)
+            except IsolitmusError as error:
+                refused.append(error)
+                continue
+            for spec in expected(test, engine):
+                name = f"{spec.name}[{engine}]"
+                yield LitmusItem.from_parent(self, name=name, test=test, spec=spec, engine=engine)
+        if len(refused) == len(engines):
+            raise refused[0]
+
+
+def _refuse_silence(test: Litmus, engine: str) -> None:
+    """IsolitmusError for a test that would compare the model with nothing."""
+    from isolitmus.checker.running.execute import ENGINE as MODEL
+    from isolitmus.specs.catalogue import protocols
+    from isolitmus.specs.formats import format_named
+
+    known = protocols(format_named(test.format).log)
+    if engine == MODEL and not any(name in test.expect for name in known):
+        raise IsolitmusError(
+            f"{test.name} expects nothing under any protocol, so there is nothing to compare the model with; add an"
+            " [expect.PROTOCOL], or another engine: --isolitmus-engine delta"
+        )
+
+
+class LitmusItem(_Sentence, pytest.Item):
+    """A litmus test under a protocol on an engine."""
+
+    def __init__(self, *, test: Litmus, spec: Spec, engine: str, **more: Any) -> None:
+        super().__init__(**more)
+        self._test, self._spec, self._engine = test, spec, engine
+
+    def runtest(self) -> None:
+        """Carry it out, and hold it beside what its file expects and what the model says."""
+        from isolitmus.checker.running.execute import ENGINE as MODEL
+        from isolitmus.conformance.compared import Predicted
+
+        answer = None
+        if self._engine != MODEL:
+            answer = started(self.config).engine(self._engine)(self._test, self._spec)
+        compared = Predicted(self._test, self._spec).beside(answer)
+        if compared.end == "not met":
+            raise NotMet("\n".join(self._words(compared)))
+
+    def _words(self, compared: Compared) -> Iterator[str]:
+        run = compared.judged.run
+        yield f"{self._test.name}: {self._test.title}"
+        yield f"on {run.engine} ({run.engine_version}) under {run.protocol}:"
+        for name, ended in run.transactions.items():
+            if ended.error_class is not None:
+                yield f"  {name} ended with {ended.exception} ({ended.error_class})"
+        yield from (f"  {line}" for line in compared.lines)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """What it is called in a report."""
+        return self.path, None, f"{self._test.name}, {self.name}"
+
+
+class NotMet(AssertionError):
+    """A litmus test that is not as its file expects, or as the model says."""
+
+
+class HistoryItem(_Sentence, pytest.Item):
+    """An abstract history and its levels."""
+
+    def __init__(self, *, test: HistoryTest, **more: Any) -> None:
+        super().__init__(**more)
+        self._test = test
+
+    def runtest(self) -> None:
+        """Ask each level that the file names."""
+        from isolitmus.checker import check
+        from isolitmus.specs import level
+
+        expected = dict.fromkeys(self._test.holds, "allowed")
+        expected |= dict.fromkeys(self._test.fails, "forbidden")
+        if not expected:
+            raise IsolitmusError(
+                f"{self.path.name} names no level; add [expect] with holds or fails"
+            )
+        checked = check(self._test, [level(name) for name in expected])
+        for name, wanted in expected.items():
+            if str(checked.levels[name]) != wanted:
+                raise NotMet(f"{wanted} by {name} is expected, and it is not:\n{checked!r}")
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """What it is called in a report."""
+        return self.path, None, f"{self._test.name}, {self.name}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Below a test that fails stands what its races were, and what it holds that was found by interleaving."""
+    report = yield
+    if call.when == "call" and report.failed:
+        for race in item.stash.get(RACES, []):
+            with suppress(Exception):  # the JVM may be what failed
+                report.sections.append((f"race for {race.table.name}", race.story))
+        for title, text in _found(call):
+            report.sections.append((title, text))
+    return report
+
+
+def _found(call: pytest.CallInfo[None]) -> Iterator[tuple[str, str]]:
+    """What the frames of a failure hold that was found by interleaving."""
+    from isolitmus.conformance.interleaved import Interleaved
+
+    assert call.excinfo is not None
+    held = [value for entry in call.excinfo.traceback for value in entry.frame.f_locals.values()]
+    for found in {id(v): v for v in held if isinstance(v, Interleaved)}.values():
+        yield f"interleaving {found.table}", str(found)

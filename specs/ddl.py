@@ -1,0 +1,107 @@
+"""Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
+
+What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlglot import expressions as exp
+
+from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_scope import DIALECT, SqlText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.specs.toml_file import TomlTable
+
+__all__ = ["Declared", "read_ddl"]
+
+SILENT = (
+    exp.NotNullColumnConstraint,
+    exp.CommentColumnConstraint,
+    exp.DefaultColumnConstraint,
+    exp.PrimaryKeyColumnConstraint,
+)
+"""What a column may have besides its type: no commit check looks at it."""
+ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty)
+
+
+class Declared(NamedTuple):
+    """A table's name, the keys that a litmus file has for it, and its isolation level."""
+
+    name: str
+    table: TomlTable
+    level: str | None
+
+
+def read_ddl(text: str, label: str) -> Declared:
+    """The table that a statement makes; SqlError with the place for what is no such statement.
+
+    >>> found = read_ddl("CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)", "f")
+    >>> found.name, found.table
+    ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
+    """
+    place = SqlText(text, label)
+    tree = Syntax(text, label).tree()
+    schema = tree.this
+    if not (
+        isinstance(tree, exp.Create) and tree.kind == "TABLE" and isinstance(schema, exp.Schema)
+    ):
+        place.refuse(tree, "a table's DDL is CREATE TABLE name (column TYPE, …) USING delta …")
+    table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place))}
+    properties = tree.args.get("properties")
+    level = None
+    for found in properties.expressions if properties is not None else ():
+        match found:
+            case exp.PartitionedByProperty():
+                table["partitioned_by"] = [_name(part) for part in found.this.expressions]
+            case exp.ClusterProperty() | exp.Cluster():
+                table["clustered_by"] = [_name(part) for part in found.expressions]
+            case exp.Property() if type(found) is exp.Property:
+                key, value = _key(found.this), found.args["value"].name or found.args["value"].sql()
+                if key.lower() == LEVEL_KEY.lower():
+                    level = value
+                else:
+                    table.setdefault("properties", {})[key] = value.lower()
+        if isinstance(found, exp.FileFormatProperty) and found.this.name.upper() != "DELTA":
+            place.refuse(
+                found, f"a table of format {found.this.name} has no commit check; USING delta"
+            )
+    return Declared(schema.this.name, table, level)
+
+
+def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
+    for column in schema.expressions:
+        if isinstance(column, exp.PrimaryKey | exp.ForeignKey | exp.Constraint):
+            continue
+        if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
+            place.refuse(column, f"'{place.written(column)}' is no column; write NAME TYPE")
+        said = f"{column.name} {column.args['kind'].sql(DIALECT)}"
+        for constraint in column.constraints:
+            match constraint.kind:
+                case exp.GeneratedAsIdentityColumnConstraint(this=always) as identity:
+                    start = identity.args.get("start") or 1
+                    step = identity.args.get("increment") or 1
+                    when = "ALWAYS" if always else "BY DEFAULT"
+                    said += (
+                        f" GENERATED {when} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
+                    )
+                case kind if not isinstance(kind, SILENT):
+                    place.refuse(
+                        constraint, f"'{place.written(constraint)}' on a column is not modelled"
+                    )
+        yield said
+
+
+def _name(part: exp.Expr) -> str:
+    return (
+        part.name if isinstance(part, exp.Identifier | exp.Column | exp.ColumnDef) else part.sql()
+    )
+
+
+def _key(part: exp.Expr) -> str:
+    return part.name if isinstance(part, exp.Literal) else part.sql().replace(" ", "")

@@ -1,0 +1,113 @@
+"""``isolitmus export``: what is written is Python that says what the litmus test says; what cannot be is refused."""
+
+import ast
+import json
+
+import pytest
+
+from isolitmus.conformance.exporting import exported
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.catalogue import litmus_names
+
+LEVELS = ("serializable", "snapshot_isolation", "write_serializable")
+SERIALIZABLE, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
+
+
+def test_both_files_are_written_and_said(call, tmp_path):
+    tests, script = tmp_path / "test_reorder.py", tmp_path / "reorder.py"
+    status, out, err = call("export", "reorder", "--pytest", tests, "--pyspark", script)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        f"{tests}: 3 tests, to be run by pytest {tests}",
+        f"{script}: 3 tests, to be run by python {script}",
+    ]
+    functions = [
+        node.name for node in ast.parse(tests.read_text()).body if isinstance(node, ast.FunctionDef)
+    ]
+    assert functions == [
+        "rows",
+        *(f"test_reorder_at_{level}" for level in LEVELS),
+    ]
+    assert "isolitmus" not in script.read_text().split('"""', 2)[2]
+
+
+def test_what_separate_saves_is_exported(call, tmp_path):
+    found, tests = tmp_path / "found.toml", tmp_path / "test_found.py"
+    assert call("separate", "delta-write-serializable", "log-serializable", "--save", found)[0] == 1
+    assert call("export", found, "--pytest", tests)[0] == 0
+    assert (
+        "def test_found_at_write_serializable(delta_spark, delta_race, delta_level):"
+        in tests.read_text()
+    )
+
+
+@pytest.mark.parametrize("form", ["pytest", "pyspark"])
+def test_what_is_written_says_what_the_litmus_test_says(form):
+    """Every statement, every outcome and every row of whatever can be written so."""
+    count = 0
+    for test in map(litmus, litmus_names()):
+        if not isinstance(test, Litmus) or test.raw or test.format != "delta":
+            continue
+        try:
+            text = exported([(test, SERIALIZABLE)], form)
+        except Exception as error:  # noqa: BLE001
+            assert str(error).startswith(test.name)
+            continue
+        count += 1
+        said = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+        assert {t.sql for t in (*test.init, *test.transactions.values())} <= said
+    assert count > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("reorder",), "there is no file to write; add --pytest FILE or --pyspark FILE"),
+        (("nobody", "--pytest", "FILE"), "no litmus test 'nobody'"),
+        (
+            ("reorder", "--pytest", "FILE", "--protocol", "delta-rs-serializable"),
+            "does not implement",
+        ),
+        (("scan-twice", "--pytest", "FILE"), "format locking is not exported"),
+        (("history-write-skew", "--pytest", "FILE"), "an abstract history is not exported"),
+        (("delete-delete", "--pyspark", "FILE"), "raw transactions are not exported"),
+        (("session-order", "--pytest", "FILE"), "is more than a statement and its confs"),
+        (("restore-loses", "--pytest", "FILE"), "has a placeholder"),
+        (("create-beside-create", "--pytest", "FILE"), "no Delta table when the schedule starts"),
+        (("vacuum-beside-writers", "--pyspark", "FILE"), "makes several commits; with --pytest"),
+        (("reorder", "reorder.toml", "--pytest", "FILE"), "two tests would be called reorder_at_"),
+        (("wrong.toml", "--pytest", "FILE"), "is not as its file expects under delta-serializable"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(call, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    text = str(litmus("reorder"))
+    (tmp_path / "reorder.toml").write_text(text)
+    wrong = '[expect.delta-serializable]\noutcome = { delete = "committed" }\n'
+    (tmp_path / "wrong.toml").write_text(text[: text.index("[expect")] + wrong)
+    status, out, err = call("export", *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "FILE").exists()
+
+
+def test_what_is_refused_does_not_keep_others_from_being_written(call, tmp_path):
+    file = tmp_path / "test_some.py"
+    status, out, err = call("export", "reorder", "session-order", "--pytest", file, "--json")
+    assert (status, err.count("session-order")) == (2, 1)
+    document = json.loads(out)
+    assert [test["litmus"] for test in document["written"][0]["tests"]] == ["reorder"] * 3
+    assert {refused["name"] for refused in document["refused"]} == {"session-order"}
+
+
+@pytest.mark.parametrize("name", ["run", "rows", "spark", "held", "whole", "class", "date"])
+def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
+    test = litmus("reorder")
+    statement = test.transactions["insert"]
+    changed = Litmus(
+        "named", "", "", test.tables, test.init, {name: statement},
+        type(test.schedule).parse(name, {name}),
+    )  # fmt: skip
+    for form in ("pytest", "pyspark"):
+        compile(exported([(changed, WEAK)], form), "named", "exec")

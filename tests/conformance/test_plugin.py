@@ -1,0 +1,253 @@
+"""The pytest plugin: litmus files are tests, and what fails says why; with Spark, fixtures and exported files."""
+
+import subprocess
+import sys
+
+import pytest
+
+from isolitmus.conformance.compared import expected
+from isolitmus.conformance.exporting import exported
+from isolitmus.specs import litmus
+
+pytest_plugins = ["pytester"]
+
+FILE = """
+title = "Delete, insert"
+schedule = "delete.start insert delete.commit"
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+init = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
+[transactions]
+delete = "DELETE FROM t WHERE part = 0"
+insert = "INSERT INTO t VALUES (100, 0)"
+"""
+EXPECT = """
+[expect.delta-serializable]
+outcome = { delete = "ConcurrentAppendException" }
+[expect.delta-write-serializable]
+outcome = { delete = "aborted" }
+"""
+
+
+@pytest.fixture
+def tried(pytester):
+    """tried(FILE, *words): what pytest says of a folder with a litmus file, in a process of its own."""
+
+    def run(text, *words, name="reorder.litmus.toml"):
+        (pytester.path / name).write_text(text, "utf-8")
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
+
+    return run
+
+
+def test_a_litmus_file_is_a_test_for_each_protocol_that_it_expects_something_of(tried):
+    result = tried(FILE + EXPECT, "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "reorder.litmus.toml::delta-serializable?model? PASSED*",
+            "reorder.litmus.toml::delta-write-serializable?model? FAILED*",
+            "reorder.litmus: Delete, insert",
+            "on model (*) under delta-write-serializable:",
+            "  delete  ├───────┤   reads version 0, becomes version 2",
+            "  One serial order of the writers gives the table: delete insert.",
+            "  NOT as expected:",
+            "    delete: expected aborted, got committed",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (FILE, (), "reorder.litmus expects nothing under any protocol*"),
+        (
+            FILE.replace("part = 0", "pat = 0"),
+            (),
+            "*transaction delete:1:21: no column 'pat' here*",
+        ),
+        (FILE.replace("schedule", "shedule"), (), "reorder.litmus.toml:3: *shedule*"),
+        (str(litmus("scan-twice")), ("--isolitmus-engine", "delta"), "*is of format locking*"),
+    ],
+)
+def test_a_file_that_cannot_be_a_test_is_an_error_of_a_sentence(tried, text, words, said):
+    result = tried(text, *words)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+    assert "site-packages" not in result.stdout.str()
+
+
+def test_an_engine_that_is_none_is_told_before_any_test(tried):
+    result = tried(FILE, "--isolitmus-engine", "model,spork")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: no engine 'spork'; known: *"])
+
+
+def test_the_engine_may_be_in_the_configuration(tried, pytester):
+    pytester.makeini("[pytest]\nisolitmus_engine = spork\n")
+    assert tried(FILE).ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_an_abstract_history_is_one_test_of_its_levels(tried):
+    text = str(litmus("history-write-skew"))
+    tried(text).assert_outcomes(passed=1)
+    result = tried(
+        text.replace("holds ", "fails_").replace("fails ", "holds ").replace("fails_", "fails ")
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["* is expected, and it is not:", "reorder.litmus: 2 transactions*"]
+    )
+    result = tried(text[: text.index("[expect]")])
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["reorder.litmus.toml names no level*"])
+
+
+RACES = """
+import pytest
+from hypothesis import given, settings
+
+from isolitmus.checker.strategies import litmus_tests
+from isolitmus.conformance import interleave
+from isolitmus.conformance.agreement import differences
+from isolitmus.conformance.delta import carries
+from isolitmus.specs import protocol
+
+EVENTS = "CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)"
+
+
+@pytest.fixture
+def events(delta_spark):
+    delta_spark.sql(EVENTS)
+    delta_spark.sql("INSERT INTO events VALUES (1, 2), (2, 3)")
+    delta_spark.sql("CREATE TEMPORARY VIEW seen AS SELECT 1")
+    delta_spark.conf.set("spark.sql.files.maxRecordsPerFile", "1")
+    delta_spark.conf.set("mine", "1")
+    assert {table.name for table in delta_spark.catalog.listTables()} == {"events", "seen"}
+    return "events"
+
+
+@settings(max_examples=2, deadline=None)
+@given(litmus_tests(table=EVENTS, statements=["DELETE FROM events", "INSERT INTO events VALUES (1, 2)"]))
+def test_drawn(delta_session, test):
+    assert differences(test, protocol("delta-serializable"), carries(delta_session)) == ()
+
+
+def test_fails(delta_spark, delta_race, events):
+    def cleanup():
+        delta_spark.sql("DELETE FROM events WHERE day = 3")
+
+    run = delta_race(events)
+    waiting = run.park(cleanup)
+    delta_spark.sql("INSERT INTO events VALUES (7, 3)")
+    left = run.park("DELETE FROM events WHERE day = 2", "left")
+    ending = waiting.release()
+    assert ending.committed, ending
+
+
+def test_level(delta_level, delta_race, events):
+    delta_level(events, "WriteSerializable")
+    run = delta_race(events)
+    waiting = run.park("DELETE FROM events WHERE day = 3", "cleanup")
+    run.sql("INSERT INTO events VALUES (7, 3)")
+    ending = waiting.release()
+    ending.raise_if_conflict()
+    assert ending.committed, ending
+
+
+def test_raises(delta_spark, delta_race, events):
+    run = delta_race(events)
+    waiting = run.park("DELETE FROM events WHERE day = 3", "cleanup")
+    run.sql("INSERT INTO events VALUES (7, 3)")
+    waiting.release().raise_if_conflict()
+
+
+def test_what_tests_made_is_gone(delta_spark):
+    assert delta_spark.sql("SHOW TABLES").count() == 0
+    assert delta_spark.conf.get("mine", "gone") == "gone"
+    assert delta_spark.conf.get("spark.sql.files.maxRecordsPerFile") == "0"
+    assert delta_spark.catalog.listTables() == []
+    assert delta_spark.range(3).count() == 3
+
+
+def test_interleaved(delta_spark, events):
+    delta_spark.sql("CREATE TABLE totals (n INT) USING delta")
+    delta_spark.sql("INSERT INTO totals VALUES (1)")
+    found = interleave(delta_spark, "totals", "UPDATE totals SET n = n + 1", "DELETE FROM totals WHERE n = 1")
+    assert not found.failed, found
+"""
+SAID = [
+    "*AssertionError: cleanup read version 1 and ended with ConcurrentAppendException *",
+    "*- race for events -*",
+    "cleanup *├───────────┤ *reads version 1, ConcurrentAppendException",
+    "version 2 (WRITE) *● *becomes version 2",
+    "left *● *reads version 2, parked",
+    "cleanup read version 1 and ended with ConcurrentAppendException *",
+    "  version 2 (WRITE: 1 file added in day=3, a blind append) overtook it",
+    "  *Transaction conflict detected*",
+    "*ConcurrentAppendException: *",
+    "*- interleaving totals -*",
+    "update and delete on totals: 4 interleavings, each leaves a table that some serial order gives",
+]
+
+
+EXPORTED = (
+    "reorder", "write-skew-two-tables", "parked-update-torn-read", "statements-that-fail", "reorder-reader",
+    "set-from-subquery-without-skipping", "two-deletes-one-row-files", "vacuum-beside-writers",
+)  # fmt: skip
+
+
+def under_delta(names):
+    return [(test, spec) for test in map(litmus, names) for spec in expected(test, "delta")]
+
+
+@pytest.mark.spark
+def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
+    """All on one Spark, which goes with the run."""
+    pytester.makepyfile(test_races=RACES)
+    cases = under_delta(EXPORTED)
+    (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
+    result = tried(FILE + EXPECT, "--isolitmus-engine", "delta,model", "-v")
+    result.stdout.fnmatch_lines(SAID)
+    result.stdout.fnmatch_lines(
+        [
+            "reorder.litmus.toml::delta-serializable?delta? PASSED*",
+            "reorder.litmus.toml::delta-write-serializable?delta? FAILED*",
+        ]
+    )
+    result.stdout.fnmatch_lines(["*delete: expected aborted, got committed*"])
+    result.assert_outcomes(passed=5 + len(cases), failed=5)
+
+
+@pytest.mark.spark
+def test_a_second_session_is_refused_with_what_to_do(pytester):
+    pytester.makepyfile(
+        test_two="""
+        from isolitmus.conformance import open_session
+
+        def test_two(request):
+            with open_session() as other:
+                request.getfixturevalue("delta_spark")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.stdout.fnmatch_lines(
+        [
+            "*another Spark session is open in this Python process;*define a fixture delta_spark that returns it*"
+        ]
+    )
+
+
+@pytest.mark.spark
+def test_an_exported_script_needs_nothing_of_ours(tmp_path):
+    script = tmp_path / "races.py"
+    text = exported(under_delta(EXPORTED[:4]), "pyspark")
+    script.write_text(text, "utf-8")
+    assert "isolitmus" not in text.split('"""', 2)[2]
+    done = subprocess.run(
+        [sys.executable, "-P", script], check=False, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "all as expected"

@@ -35,12 +35,14 @@ __all__ = ["Interleaved", "OneInterleaving", "interleave"]
 Steps = tuple[str, ...]
 """Jobs by name, one for each step."""
 SHOWN = 3
-"""So many interleavings are shown of those that no order explains."""
+"""So many interleavings are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneInterleaving(Readable):
-    """An order of the steps of some jobs, and what came of it."""
+    """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a text it has the
+    endings.
+    """
 
     order: Steps
     """Whose step it was, each time: to come to a commit, or to make it and go on."""
@@ -75,16 +77,23 @@ class OneInterleaving(Readable):
         ends = self.endings.items()
         return tuple(name for name, end in ends if end.error is None or end.commits)
 
+    @property
+    def printed(self) -> str:
+        """All of it, also where objects print by themselves."""
+        return str(self)
+
     def __repr__(self) -> str:
-        return "\n".join(
-            [self.schedule, *(f"  {line}" for e in self.endings.values() for line in _lines(e))]
-        )
+        return self.schedule
+
+    def __str__(self) -> str:
+        lines = (f"  {line}" for e in self.endings.values() for line in str(e).splitlines())
+        return "\n".join([self.schedule, *lines])
 
 
 @dataclass(frozen=True, slots=True)
 class Interleaved(Readable):
     """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those that no serial
-    order explains.
+    order explains, and those in which a job fails.
     """
 
     table: str
@@ -121,19 +130,28 @@ class Interleaved(Readable):
             end = "each leaves a table that some serial order gives"
         else:
             end = f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial order gives"
-        return f"{names} on {self.table}: {many(total, 'interleaving')}, {end}"
+        failed = len(self.failed)
+        also = f"; in {failed} of them a job fails" if failed else ""
+        return f"{names} on {self.table}: {many(total, 'interleaving')}, {end}{also}"
 
     def __str__(self) -> str:
         lines = [repr(self)]
-        for one in self.unexplained[:SHOWN]:
-            lines += ["", *repr(one).splitlines(), f"  leaves {_table(one.rows)}"]
-            for order in permutations(one.effective):
-                rows = self.alone[" ".join(order)]
-                gives = "has a job that fails" if rows is None else f"gives {_table(rows)}"
-                lines.append(f"  {' '.join(order)} {gives}")
-        if len(self.unexplained) > SHOWN:
-            lines += ["", f"and {len(self.unexplained) - SHOWN} more that no serial order explains"]
+        shown = [*self.unexplained, *(one for one in self.failed if one.serial)]
+        for one in shown[:SHOWN]:
+            lines += ["", *str(one).splitlines()]
+            if not one.serial:
+                lines += self._against(one)
+        if len(shown) > SHOWN:
+            lines += ["", f"and {len(shown) - SHOWN} more"]
         return "\n".join(lines)
+
+    def _against(self, one: OneInterleaving) -> Iterator[str]:
+        """The table of an interleaving beside those of the serial orders."""
+        yield f"  leaves {_table(one.rows)}"
+        for order in permutations(one.effective):
+            rows = self.alone[" ".join(order)]
+            gives = "has a job that fails" if rows is None else f"gives {_table(rows)}"
+            yield f"  {' '.join(order)} {gives}"
 
 
 def interleave(
@@ -327,10 +345,6 @@ def _serial(one: OneInterleaving) -> bool:
 def _gives(one: OneInterleaving) -> tuple[str, ...] | None:
     """The table, if no job failed."""
     return None if one.failed else one.rows
-
-
-def _lines(ending: Ending) -> list[str]:
-    return str(ending).splitlines()
 
 
 def _table(rows: Sequence[str]) -> str:

@@ -7,18 +7,18 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.checker.compared import Predicted, expected
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.cli.output import progress, say, warn
 from isolitmus.cli.refused import Refusal, by_reason
-from isolitmus.conformance.compared import Predicted, expected
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.compared import Compared
     from isolitmus.checker.runs import Judged
-    from isolitmus.conformance.compared import Compared
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.compared import expected
 from isolitmus.cli.options import Json, named
 from isolitmus.cli.output import print_json, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason
-from isolitmus.conformance.compared import expected
 from isolitmus.conformance.delta import DELTA
 from isolitmus.conformance.exporting import exported
 from isolitmus.model.errors import IsolitmusError

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.compared import expected
 from isolitmus.checker.telling.grid import markdown
 from isolitmus.cli.carrying import MODEL, Carried, Task, carry_out, refuse
 from isolitmus.cli.options import Json, named
 from isolitmus.cli.output import print_json, progress, say, say_text
 from isolitmus.cli.refused import Refusal
-from isolitmus.conformance.compared import expected
 from isolitmus.model.errors import IsolitmusError, NoLitmusTest
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus

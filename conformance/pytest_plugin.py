@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from isolitmus.conformance.compared import Compared
+    from isolitmus.checker.compared import Compared
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 
@@ -90,7 +90,7 @@ class LitmusFile(_Sentence, pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read it."""
-        from isolitmus.conformance.compared import expected
+        from isolitmus.checker.compared import expected
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
         from isolitmus.specs import litmus
@@ -139,8 +139,8 @@ class LitmusItem(_Sentence, pytest.Item):
 
     def runtest(self) -> None:
         """Carry it out, and hold it beside what its file expects and what the model says."""
+        from isolitmus.checker.compared import Predicted
         from isolitmus.checker.running.execute import ENGINE as MODEL
-        from isolitmus.conformance.compared import Predicted
 
         answer = None
         if self._engine != MODEL:

@@ -26,6 +26,8 @@ WRITERS = {
     ("matrix", "out"): ["--engine", "delta"],
     ("explore", "evidence"): ["--count", "1"],
     ("demo", "out"): ["--no-spark"],
+    ("export", "pytest"): ["reorder"],
+    ("export", "pyspark"): ["reorder"],
 }
 """Every option that names what is written, and a use of its command."""
 FOLDERS = {pair for pair in WRITERS if pair[1] == "out"}

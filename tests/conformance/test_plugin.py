@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from isolitmus.conformance.compared import expected
+from isolitmus.checker.compared import expected
 from isolitmus.conformance.exporting import exported
 from isolitmus.specs import litmus
 

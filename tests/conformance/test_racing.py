@@ -118,7 +118,7 @@ def test_a_race_has_a_timeline(spark):
         spark.sql(INSERT)
         run.sql("INSERT INTO t VALUES (9, 1)", "other")
         assert repr(run.timeline) == (
-            "cleanup            ├───────┤   reads version 1, parked\n"
+            "cleanup            ●           reads version 1, parked\n"
             "version 2 (WRITE)      ●       becomes version 2\n"
             "other                      ●   reads version 2, becomes version 3"
         )

@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from isolitmus.checker.compared import expected
 from isolitmus.conformance.exporting import exported
-from isolitmus.specs import litmus
+from isolitmus.specs import litmus, protocol
 
 pytest_plugins = ["pytester"]
 
@@ -195,19 +194,19 @@ SAID = [
 
 EXPORTED = (
     "reorder", "write-skew-two-tables", "parked-update-torn-read", "statements-that-fail", "reorder-reader",
-    "set-from-subquery-without-skipping", "two-deletes-one-row-files", "vacuum-beside-writers",
+    "two-deletes-one-row-files", "vacuum-beside-writers",
 )  # fmt: skip
 
 
-def under_delta(names):
-    return [(test, spec) for test in map(litmus, names) for spec in expected(test, "delta")]
+def at_write_serializable(names):
+    return [(test, protocol("delta-write-serializable")) for test in map(litmus, names)]
 
 
 @pytest.mark.spark
 def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
     """All on one Spark, which goes with the run."""
     pytester.makepyfile(test_races=RACES)
-    cases = under_delta(EXPORTED)
+    cases = at_write_serializable(EXPORTED)
     (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
     result = tried(FILE + EXPECT, "--isolitmus-engine", "delta,model", "-v")
     result.stdout.fnmatch_lines(SAID)
@@ -243,7 +242,7 @@ def test_a_second_session_is_refused_with_what_to_do(pytester):
 @pytest.mark.spark
 def test_an_exported_script_needs_nothing_of_ours(tmp_path):
     script = tmp_path / "races.py"
-    text = exported(under_delta(EXPORTED[:4]), "pyspark")
+    text = exported(at_write_serializable(EXPORTED[:4]), "pyspark")
     script.write_text(text, "utf-8")
     assert "isolitmus" not in text.split('"""', 2)[2]
     done = subprocess.run(

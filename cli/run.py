@@ -64,7 +64,7 @@ def run(
 ) -> int:
     """What cannot be read or carried out is passed over and told at the end. The exit status is 2 if anything
     was refused, else 4 if an engine failed, else 1 if a run is not as expected, or not as the model predicts it,
-    else 3 if one took too long, else 0.
+    else 3 if one took too long or is undecided, else 0.
     """
     specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
     carriers = named("engine", engine)

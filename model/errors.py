@@ -111,7 +111,9 @@ class LogError(IsolitmusError):
 
 
 class UndeterminedError(LitmusError):
-    """Nothing says whether a statement fails."""
+    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided."""
+
+    status = 3
 
 
 class NoLitmusTest(LitmusError):

@@ -98,6 +98,27 @@ def test_what_cannot_be_read_stops_nothing(files, call):
     assert document["interrupted"] is False
 
 
+OPEN = """
+title = "Open"
+schedule = "a.start b a.commit"
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+init = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
+[transactions]
+a = "DELETE FROM t WHERE CASE WHEN part = 0 THEN id = 1 ELSE FALSE END"
+b = "INSERT INTO t VALUES (3, 1)"
+"""
+
+
+def test_what_is_up_to_an_optimizer_is_undecided_and_stops_nothing(files, call):
+    files(a=TEXT, open=OPEN)
+    status, out, err = call("run", ".", *UNDER)
+    assert status == 3
+    assert out.endswith("1 of 1 runs as expected. 1 refused.\n")
+    assert "is up to what Spark's optimizer makes of a condition" in err
+
+
 def test_a_file_that_is_no_litmus_test_is_left_out_where_it_is_found_and_refused_where_it_is_named(
     files, call
 ):

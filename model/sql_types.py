@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "BASE_TYPES",
     "INTEGERS",
     "NAMED_TYPES",
     "TYPES",
@@ -28,6 +29,8 @@ __all__ = [
 Type = str
 """One of TYPES, or ``DECIMAL(p,s)``."""
 TYPES: tuple[Type, ...] = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP")
+BASE_TYPES = TYPES[:5]
+"""Those that every format has."""
 NAMED_TYPES = (*TYPES, "DECIMAL(10,2)")
 """What a message says that there is."""
 INTEGERS = ("INT", "BIGINT")

@@ -9,7 +9,7 @@ from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.model.schema import Column, Identity, Schema
-from isolitmus.model.sql_types import NAMED_TYPES, type_named
+from isolitmus.model.sql_types import BASE_TYPES, NAMED_TYPES, type_named
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.index_file import read_indexes
@@ -35,8 +35,6 @@ IDENTITY = re.compile(
 BETWEEN_COLUMNS = re.compile(r",(?![^()]*\))")
 """The commas that are not in parentheses."""
 COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
-BASE_TYPES = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN")
-"""The types that every format has."""
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """The table properties that the model knows, each "true" or "false"."""
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.skipping import target_filters_of
+from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.execution import ReadSet
 from isolitmus.model.vocabulary import relations_of
 
@@ -53,6 +55,10 @@ def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> 
     unconditional = target is None or target.where is None
     if target is None or (unconditional and isinstance(statement, st.Delete | st.Insert)):
         return ReadSet(frozenset(file.path for file in files), lambda _: False)
+    if any(isinstance(part, ex.Call | ex.Opaque) for part in ex.walk(target.where or ex.TRUE)):
+        raise UndeterminedError(
+            f"'{statement.sql}': what delta-rs makes of casts and functions in '{target.where}' is not modelled"
+        )
     if target.role == "target":
         return _filtered(target.filters(schema), schema, files)
     filters = target_filters_of(schema, target.where)

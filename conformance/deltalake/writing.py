@@ -21,6 +21,7 @@ from isolitmus.model.client import Client
 from isolitmus.model.errors import Refused, brief
 from isolitmus.model.query import sources
 from isolitmus.model.run import TransactionRun
+from isolitmus.model.sql_types import BASE_TYPES
 from isolitmus.model.statement import Insert, Read
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import bind, scalar
@@ -78,6 +79,9 @@ def refuse_unlike(schema: Schema) -> None:
         "clustering": bool(schema.clustered_by),
         "identity columns": schema.generates,
         "a number of rows per file": schema.rows_per_file is not None,
+        "another type than those that every format has": any(
+            column.type not in BASE_TYPES for column in schema.columns
+        ),
     }
     for what, wanted in lacking.items():
         if wanted:

@@ -4,6 +4,7 @@ import pytest
 
 from isolitmus.checker.delta import format as delta
 from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta_rs.read_sets import read_set
 from isolitmus.checker.running.execute import initial
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import SqlError, UndeterminedError
@@ -84,6 +85,15 @@ def test_the_time_is_a_parameter():
     ]
     with pytest.raises(SqlError, match=r"(?i)current_date"):
         read_statement(sql, T)
+
+
+def test_of_casts_and_functions_delta_rs_is_not_modelled():
+    delete = read_statement("DELETE FROM t WHERE upper(id) = '1'", T)
+    with pytest.raises(UndeterminedError, match="what delta-rs makes of casts and functions"):
+        read_set(delete, T["t"], ())
+    assert (
+        read_set(read_statement("DELETE FROM t WHERE id < 2", T), T["t"], ()).files == frozenset()
+    )
 
 
 NAMED = """

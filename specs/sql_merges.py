@@ -104,6 +104,12 @@ class MergeReader(StoringReader):
             schema, side = self.table(node)
             items = tuple(ex.ColumnRef(0, i, c.name, c.type) for i, c in enumerate(schema.columns))
             return side, (qu.Select(schema.name, items, None, grouped=False),)
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+            self.place.refuse(
+                node,
+                "Spark takes no names of columns here; write (SELECT * FROM VALUES … AS v(a, b)) AS name",
+            )
         if isinstance(node, exp.Values) and node.alias:
             query, side = self.listed(node)
             return side, query

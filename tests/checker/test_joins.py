@@ -67,7 +67,7 @@ MERGED = "ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x WHEN NOT MATCHED T
         ("WITH s AS (SELECT id, x FROM a WHERE x > 1) INSERT INTO t SELECT * FROM s", 5),
         ("INSERT INTO t WITH s AS (SELECT id, x FROM a), u AS (SELECT id FROM s WHERE x = 1) SELECT s.id, s.x FROM s JOIN u ON s.id = u.id", 3),
         (f"MERGE INTO t USING (SELECT a.id, b.y AS x FROM a JOIN b ON a.id = b.id WHERE a.x < 3) s {MERGED}", 3),
-        (f"MERGE INTO t USING (VALUES (1, 2), (7, 8)) AS s(id, x) {MERGED}", 3),
+        (f"MERGE INTO t USING (SELECT * FROM VALUES (1, 2), (7, 8) AS v(id, x)) s {MERGED}", 3),
         (f"MERGE INTO t USING (WITH u AS (SELECT id, x FROM a WHERE x = 1) SELECT * FROM u) s {MERGED}", 2),
     ],
 )  # fmt: skip
@@ -107,6 +107,7 @@ def test_delta_takes_note_of_the_target_alone():
         ("INSERT INTO t SELECT t.id, b.y FROM t JOIN b ON t.id = b.id", "t is written to and stands in a join"),
         ("INSERT INTO t SELECT * FROM (SELECT * FROM t) s", "t is written to and stands in a join"),
         (f"MERGE INTO t USING (SELECT a.id, a.x FROM a JOIN t u ON a.id = u.id) s {MERGED}", "t is written to and stands"),
+        (f"MERGE INTO t USING (VALUES (1, 2)) AS s(id, x) {MERGED}", "Spark takes no names of columns here"),
         ("INSERT INTO t SELECT a.id, y FROM a FULL OUTER JOIN b ON a.id = b.id", "a join FULL OUTER is outside"),
         ("INSERT INTO t SELECT id, y FROM a JOIN b ON a.id = b.id", "column 'id' is ambiguous"),
         ("INSERT INTO t SELECT * FROM a JOIN b USING (id)", "'*' beside USING"),

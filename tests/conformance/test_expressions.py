@@ -172,7 +172,7 @@ UPSERT = "ON t.id = k.id WHEN MATCHED THEN UPDATE SET x = k.x WHEN NOT MATCHED T
         ("INSERT INTO t SELECT * FROM VALUES (7, 1), (8, NULL) AS v(p, q)", "DELETE FROM t WHERE x = 1"),
         ("WITH k AS (SELECT id, x FROM s WHERE x > 1) INSERT INTO t SELECT * FROM k", "DELETE FROM s WHERE x = 2"),
         (f"MERGE INTO t USING (SELECT s.id, s.x FROM s LEFT JOIN u ON s.id = u.id) k {UPSERT}", "INSERT INTO t VALUES (9, 9)"),
-        (f"MERGE INTO t USING (VALUES (2, 5), (6, 6)) AS k(id, x) {UPSERT}", "DELETE FROM t WHERE x = 1"),
+        (f"MERGE INTO t USING (SELECT * FROM VALUES (2, 5), (6, 6) AS v(id, x)) k {UPSERT}", "DELETE FROM t WHERE x = 1"),
     ],
 )  # fmt: skip
 def test_delta_takes_no_note_of_what_is_joined(session, a, b):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.claiming import asked, carried, cases, held_figures
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from isolitmus.model.claim import Claim, ClaimEvidence, ClaimVerdict, Figure
+    from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
 
 __all__ = ["VerifiedClaim", "verified"]
 
@@ -148,9 +149,12 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
             yield asked(piece)
         return
     observed = _observed(name, pieces)
-    tests = [case for piece in pieces for case in cases(piece.question)]
-    with closing(carried_out(name, tests)) as runs:
-        for piece in pieces:
+    wanted = [[(_text(case), case) for case in cases(piece.question)] for piece in pieces]
+    tests = {text: case for named in wanted for text, case in named}
+    known: dict[tuple[str, str], Run | IsolitmusError] = {}
+    with closing(carried_out(name, list(tests.values()))) as runs:
+        coming = zip(tests, runs, strict=True)
+        for piece, named in zip(pieces, wanted, strict=True):
             if isinstance(piece.question, AskedObservation):
                 facts = observed[piece.question.name]
                 if isinstance(facts, IsolitmusError):
@@ -158,8 +162,15 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
                 else:
                     yield held_figures(piece, name, facts)
             else:
-                done: list[Run | IsolitmusError] = list(islice(runs, len(cases(piece.question))))
-                yield carried(piece, name, done)
+                while any(text not in known for text, _ in named):
+                    known.update([next(coming)])
+                yield carried(piece, name, [known[text] for text, _ in named])
+
+
+def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
+    """What a litmus test under a protocol is known by: one that several claims cite is carried out once."""
+    litmus, under = case
+    return str(litmus), under.name
 
 
 def _observed(

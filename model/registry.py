@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from isolitmus.model.errors import UnknownName, near
@@ -71,7 +73,7 @@ class Registry(Generic[Record]):
 
     def names(self) -> tuple[str, ...]:
         """The names of those that are known, sorted, without aliases."""
-        installed = entry_points(group=self.group).names
+        installed = _installed(self.group, *sys.path).names
         return tuple(sorted({*self.shipped, *self._known, *installed}))
 
     def named(self, name: str) -> Record:
@@ -81,9 +83,15 @@ class Registry(Generic[Record]):
             if own in self.shipped:
                 points = [EntryPoint(own, self.shipped[own], self.group)]
             else:
-                points = list(entry_points(group=self.group, name=own))
+                points = list(_installed(self.group, *sys.path).select(name=own))
             if not points:
                 known = *self.names(), *self.aliases
                 raise UnknownName(f"no {self.what} '{name}'{near(name, known)}")
             self._known[own] = points[0].load()
         return self._known[own]
+
+
+@cache
+def _installed(group: str, *_path: str) -> EntryPoints:
+    """What installed packages offer in a group; all of their metadata is read for it, once for each path."""
+    return entry_points(group=group)

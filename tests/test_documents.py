@@ -53,6 +53,12 @@ def test_the_page_has_the_matrices_as_they_are():
     compared(documents_page([*claims().values()], cells()))
 
 
+def test_a_line_is_of_those_who_were_asked():
+    page = PAGE.read_text("utf-8")
+    for under, engines in (("locking", "model"), ("derby", "model and derby")):
+        assert f"- `scan-of-a-pair` under `{under}-read-committed` ({engines}): **audit" in page
+
+
 def test_every_cell_of_a_matrix_is_there():
     assert {cell.claim for cell in CELLS} == {f"D{number}" for number in range(7, 20)}
     assert set(seen().values()) <= {*LETTERS.values(), "e", " "}

@@ -20,6 +20,8 @@ from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace, 
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
+from isolitmus.model.casting import stored
+from isolitmus.model.failing import ARITHMETIC_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["UnderWay"]
 
 DUPLICATE = "DuplicateKey"
+TOO_LARGE = "OutOfRange"
+"""What is said of a number that does not fit into its type, or into the column that it is stored in."""
+BY_ZERO = "DivisionByZero"
 
 
 @dataclass(slots=True)
@@ -66,7 +71,16 @@ class UnderWay:
     _known: dict[Lookup, ex.Expr] = field(default_factory=dict)
 
     def run(self, one: st.Statement) -> Going:
-        """Carry a statement out."""
+        """Carry a statement out; EvaluationError if it fails."""
+        try:
+            yield from self.carry(one)
+        except ex.EvaluationError as error:
+            if error.exception != ARITHMETIC_ERROR:
+                raise
+            by_zero = error.error_class in ("DIVIDE_BY_ZERO", "REMAINDER_BY_ZERO")
+            raise ex.EvaluationError(BY_ZERO if by_zero else TOO_LARGE, str(error)) from error
+
+    def carry(self, one: st.Statement) -> Going:
         self.number += 1
         self._at = self.work.store.now
         if self.began is None:
@@ -318,6 +332,7 @@ class UnderWay:
                 given = yield from self.items(values, (old,), ks)
                 by_column = dict(zip((column for column, _ in sets), given, strict=True))
                 new = tuple(by_column.get(k, value) for k, value in enumerate(old))
+                new = self.kept(table, new)
             if asks:
                 later.append((hit.row, old, new))
             else:
@@ -352,6 +367,14 @@ class UnderWay:
         """What there is of a row that is locked: nobody else writes it."""
         return row.seen("current", 0, self.name)
 
+    def kept(self, table: str, values: Row) -> Row:
+        """What the columns of a table keep of some values; an error if a number does not fit."""
+        columns = self.work.store.schemas[table].columns
+        return tuple(
+            None if value is None else stored(value, column.type, TOO_LARGE)
+            for column, value in zip(columns, values, strict=True)
+        )
+
     def get(self, place: Resource, mode: str) -> Iterator[Lock]:
         """Wait for a lock, and have it."""
         wanted = Lock(self.name, place, mode)
@@ -382,6 +405,7 @@ class UnderWay:
 
     def put(self, table: str, values: Row) -> Iterator[Lock]:
         """Insert a row."""
+        values = self.kept(table, values)
         store, overlaps = self.work.store, self.work.overlaps
         if overlaps is not None:
             overlaps.numbered(self.name)

@@ -129,7 +129,7 @@ def _shown(claim: Claim) -> Iterator[str]:
             if isinstance(question, AskedRun | AskedCells)
             else question
         )
-        return apart, piece.claimed, piece.found, piece.words, piece.of_page
+        return apart, piece.claimed, piece.found, piece.words, piece.of_page, piece.engines
 
     left = list(claim.evidence)
     while left:

@@ -3,6 +3,8 @@ package isolitmus;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
 import java.net.URLDecoder;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -31,6 +33,7 @@ public final class Connections {
         + " FROM SYSCS_DIAG.LOCK_TABLE l JOIN SYSCS_DIAG.TRANSACTION_TABLE t ON l.XID = t.XID";
     private static final Pattern SCAN
         = Pattern.compile("(Table|Index) Scan ResultSet for \\S+(?: using (?:index|constraint) (\\S+))?");
+    private static final int FRAMES = 5;  // so near its top Derby's method stands on the stack of a thread that waits
     static int turn = 0;
     static final Map clients = new ConcurrentHashMap();
 
@@ -333,13 +336,28 @@ public final class Connections {
             return 1;
         }
 
-        /** Whether it is idle or held, or else stands waiting; it is waited for so long. */
+        /** Whether it is idle or held, or else waits for a lock; it is waited for so long. */
         public synchronized boolean still(long millis) throws InterruptedException {
             if (busy && !held && millis > 0) {
                 wait(millis);
             }
-            Thread.State state = getState();
-            return !busy || held || state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING;
+            return !busy || held || parked();
+        }
+
+        /**
+         * Whether it stands where Derby lets it wait until it has a lock, which is after its look for a deadlock; in
+         * that look, and wherever Derby's threads keep out of each other's way, it stands for a moment only.
+         */
+        private boolean parked() {
+            ThreadInfo now = ManagementFactory.getThreadMXBean().getThreadInfo(getId(), FRAMES);
+            boolean found = false;
+            if (now != null && now.getThreadState() == Thread.State.WAITING) {
+                StackTraceElement[] frames = now.getStackTrace();
+                for (int i = 0; i < frames.length; i++) {
+                    found |= frames[i].getMethodName().equals("waitForGrant");
+                }
+            }
+            return found;
         }
 
         public synchronized String place() {

@@ -20,7 +20,7 @@ SQL = Sql(
         "derby-serializable": "serializable",
     },
     {"40001": "Deadlock"},
-    {"23505": "DuplicateKey"},
+    {"23505": "DuplicateKey", "22003": "OutOfRange", "22012": "DivisionByZero"},
 )
 
 DERBY = database(

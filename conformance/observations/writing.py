@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.threads import Interruption
 
-__all__ = ["CHECKPOINT", "SEVERAL"]
+__all__ = ["CHECKPOINT", "SEVERAL", "UPGRADED"]
 
 SECONDS = 180.0
 """The time limit of each step."""
@@ -144,4 +145,55 @@ SEVERAL = Observation(
     },
     _overtaken,
     wide=True,
+)
+
+FEATURES = {"that it knows": "changeDataFeed", "that it does not know": "ofLaterYears"}
+"""Table features that writers need, and readers do not, by what the writer of a table makes of them."""
+
+
+def _upgraded(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    found: dict[str, object] = {}
+    for known, feature in FEATURES.items():
+        path = folder / feature
+        name = make_table(session.spark, path, 1)
+        insert = partial(session.spark.sql, f"INSERT INTO {name} VALUES (2)")
+        with Parking(session, interruption, SECONDS, path) as parking:
+            parked = parking.start("the INSERT", insert, "commit")
+            _give(path, feature)
+            parking.finish(parked)
+        found[f"an INSERT beside a feature {known}"] = outcome_of(parked.result, session)
+        found[f"tried again, a feature {known}"] = [outcome_of(insert, session) for _ in range(2)]
+        query = partial(_read, session, name)
+        found[f"a query, a feature {known}"] = outcome_of(query, session)
+    return found
+
+
+def _give(path: Path, feature: str) -> None:
+    """Upgrade a table's protocol, as a client of a release does that has this feature."""
+    features = ["appendOnly", "invariants", feature]
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
+    commit = path / "_delta_log" / f"{latest(path) + 1:020}.json"
+    commit.write_text(json.dumps({"protocol": protocol}), "utf-8")
+
+
+def _read(session: Session, name: str) -> None:
+    session.spark.sql(f"SELECT id FROM {name}").collect()
+
+
+UPGRADED = Observation(
+    "protocol-of-a-later-release",
+    "A table's protocol is upgraded during an INSERT, which is tried twice again: a client that knows the feature goes"
+    " on; one that does not can read, and never write",
+    {
+        "an INSERT beside a feature that it knows": "committed",
+        "tried again, a feature that it knows": ["committed", "committed"],
+        "a query, a feature that it knows": "committed",
+        "an INSERT beside a feature that it does not know": "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+        "tried again, a feature that it does not know": [
+            "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+            "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+        ],
+        "a query, a feature that it does not know": "committed",
+    },
+    _upgraded,
 )

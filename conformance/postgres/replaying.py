@@ -29,7 +29,7 @@ SQL = Sql(
         "postgresql-serializable": "serializable",
     },
     {"40P01": "Deadlock", "40001": "SerializationFailure"},
-    {"23505": "DuplicateKey"},
+    {"23505": "DuplicateKey", "22003": "OutOfRange", "22012": "DivisionByZero"},
     unsaid=frozenset(("emitted",)),
     whole=True,
     planned=frozenset(("postgresql-serializable",)),

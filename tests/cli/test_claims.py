@@ -131,6 +131,27 @@ def test_an_engine_that_cannot_be_started_has_no_answer(monkeypatch):
     )  # fmt: skip
 
 
+def test_what_several_claims_cite_is_carried_out_once(monkeypatch):
+    from isolitmus.checker import run
+    from isolitmus.conformance import verifying
+
+    carried = []
+
+    def once(_, tests):
+        for test, under in tests:
+            carried.append((test.name, under.name))
+            yield run(test, under).run
+
+    monkeypatch.setattr(verifying, "carried_out", once)
+    done = list(verified([claims()[name] for name in ("D9", "D46", "D52", "D55")], ["delta"]))
+    assert [one.status for one in done] == [0, 0, 0, 0]
+    assert [len(answers) for one in done for answers in one.answers] == [1] * 6
+    assert sorted(carried) == [
+        (name, "delta-serializable")
+        for name in ("level-declared", "needless-abort", "reorder", "reorder-reader")
+    ]
+
+
 @pytest.mark.slow
 def test_every_claim_is_as_recorded_on_the_model():
     """What the model can be asked of; each of those that have evidence is decided by it."""

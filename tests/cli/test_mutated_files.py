@@ -31,7 +31,7 @@ def texts(folder, pattern):
     return [path.read_text("utf-8") for path in sorted(folder.glob(pattern))]
 
 
-SPECS, SCOPES = texts(HOME, "*/*.cat"), texts(HOME / "scopes", "*.toml")
+SPECS, SCOPES = texts(HOME, "**/*.cat"), texts(HOME / "scopes", "**/*.toml")
 TESTS = texts(HOME / "litmus", "**/*.toml")
 HISTORIES = [text for text in TESTS if "[history]" in text]
 RAW = [text for text in TESTS if "removes" in text or "reads = [" in text]
@@ -116,6 +116,7 @@ COMMANDS = {
     "scope": (SCOPES, "bad.toml", [
         "sweep bad.toml --transactions 1..2 --limit 500 --cores 1 --json", "show bad.toml",
         "separate causal serializable --universe bad.toml --transactions 2 --time 2",
+        "separate locking-read-committed row-once --universe bad.toml --transactions 2 --time 2",
     ]),
     "litmus": (TESTS, "bad.toml", ["run bad.toml", "check bad.toml --level serializable,causal", "show bad.toml"]),
     "history": (HISTORIES, "bad.toml", ["check bad.toml --level serializable,causal --json", "show bad.toml"]),

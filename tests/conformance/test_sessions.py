@@ -83,6 +83,13 @@ TESTS = {
         'audit = { sql = ["SELECT id FROM t WHERE k > 10", "SELECT id FROM t WHERE k > 10"], scan = ["by_k", "by_k"] }',
         'move = "INSERT INTO t VALUES (4, 25, 4)"',
     ),
+    "numbers too large": litmus(
+        "sum store put look",
+        'sum = { sql = "UPDATE t SET v = v + 2147483647 WHERE id = 2", scan = "by_id" }',
+        'store = { sql = "UPDATE t SET v = 2147483648 WHERE id = 2", scan = "by_id" }',
+        'put = "INSERT INTO t VALUES (4, 40, 2147483648)"',
+        'look = "SELECT id, v FROM t"',
+    ),
 }
 
 
@@ -171,6 +178,17 @@ def test_a_deadlock_has_one_victim_and_the_other_commits(engine, name, carry):
         "a": [("b",)],
         "b": [("a",)],
     }
+
+
+@pytest.mark.derby
+def test_who_has_not_looked_for_a_deadlock_yet_does_not_wait_yet(monkeypatch):
+    """Each looks one second after it has begun to wait, here; without the option at once, if nothing holds it up."""
+    late = [option.replace("deadlockTimeout=0", "deadlockTimeout=1") for option in derby_server.OPTIONS]  # fmt: skip
+    assert late != [*derby_server.OPTIONS]
+    monkeypatch.setattr(derby_server, "OPTIONS", late)
+    with open_engine("derby") as carry:
+        seen = carry(catalogued("crossed-updates"), protocol(RC)).transactions
+    assert sorted(one.outcome for one in seen.values()) == ["Deadlock", "committed"]
 
 
 @pytest.mark.derby

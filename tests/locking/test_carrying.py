@@ -131,6 +131,30 @@ a = { sql = "UPDATE t SET v = 0 WHERE id = (SELECT id FROM t WHERE v > 0 ORDER B
     assert done.tables["t"][2] == (3, 30, 0)
 
 
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        ("UPDATE t SET v = v + 2147483647 WHERE id = 2", "OutOfRange"),
+        ("UPDATE t SET v = 2147483648", "OutOfRange"),
+        ("INSERT INTO t VALUES (4, 40, 4), (5, 50, 2147483648)", "OutOfRange"),
+        ("DELETE FROM t WHERE v * 2147483647 > 1", "OutOfRange"),
+        ("DELETE FROM t WHERE 7 % (v - 2) = 1", "DivisionByZero"),
+    ],
+)
+def test_a_number_that_does_not_fit_fails_its_statement(sql, error):
+    done = carried("a", f'a = "{sql}"\n')
+    assert done.transactions["a"].outcome == f"error:{error}"
+    assert done.tables["t"] == ((1, 10, 1), (2, 20, 2), (3, 30, 3))
+
+
+def test_rows_that_do_not_fit_are_refused_where_the_test_begins():
+    init = 'VALUES (1, 10, 2147483648)"]'
+    text = HEAD.replace("[table]", 'schedule = "a"\n[table]').partition("VALUES")[0]
+    litmus = read_litmus(f'{text}{init}\n[transactions]\na = "SELECT id FROM t"\n', "made-up")
+    with pytest.raises(IsolitmusError, match="fails with OutOfRange: 2147483648 does not fit into"):
+        run(litmus, protocol("locking-read-committed"))
+
+
 def test_an_insert_of_what_a_query_finds_and_a_key_that_is_taken():
     both = """
 a = "INSERT INTO t SELECT id + 10, k, v FROM t WHERE v > 1"

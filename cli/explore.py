@@ -120,7 +120,7 @@ def explore(
     )
     if unsaid:
         say(
-            f"Of {unsaid:,} more the model says nothing: a condition fails in one plan, not in the next."
+            f"Of {unsaid:,} more the model says nothing: they go as a plan does, or whose thread is faster."
         )
     return 0
 

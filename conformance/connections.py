@@ -35,8 +35,8 @@ class SqlFailure:
 
     state: str
     message: str
-    circle: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """In a deadlock: who waited, and for whom."""
+    circle: tuple[tuple[str, tuple[str, ...], str], ...] = ()
+    """In a deadlock: who waited, for whom, and for what (``Connection.wants``), if that is told."""
 
 
 class StatementError(Exception):

@@ -77,7 +77,7 @@ class _Transaction:
     changed: int = 0
     waits: list[Wait] = field(default_factory=list)
     since: int = 0
-    """When it began to wait; 0: it does not."""
+    """When it last began to wait; 0: it has done all that it was asked for since then."""
     wants: str = ""
     """For what it waits."""
     cut: bool = False
@@ -233,6 +233,7 @@ class _Schedule:
         step = one.steps[0]
         if one.reached(step):
             del one.steps[0]
+            one.since = one.since if one.steps else 0
             return
         stop = (step.number or 0) - len(one.passed) if step.action == "scan" else 0
         if one.seen.state == "held":
@@ -271,10 +272,11 @@ class _Schedule:
                 f" after {LIMIT:g} s, which waits for nobody; everything was rolled back"
             )
         for found in seen.values():
-            for name, behind in found.failure.circle if found.failure is not None else ():
+            for name, behind, wants in found.failure.circle if found.failure is not None else ():
                 one = self.known[name]
-                if one.busy and not one.wants:  # nobody looked while it waited
+                if one.busy and (one.wants != wants if wants else not one.wants):  # nobody looked
                     one.waits.append(Wait(str(one.steps[0]), behind))
+                    one.wants = wants
         for name, one in self.known.items():
             found = seen.get(name, IDLE)
             if one.seen is not IDLE:
@@ -282,8 +284,6 @@ class _Schedule:
             if found.state == "waits" and found.wants != one.wants:
                 one.waits.append(Wait(str(one.steps[0]), found.behind))
                 one.since = self.clock
-            if found.state != "waits":
-                one.since = 0
             one.wants = found.wants
             if one.busy and found.state == "idle":
                 one.busy, some = False, True

@@ -28,6 +28,7 @@ __all__ = [
     "TimeLimit",
     "UndeterminedError",
     "UnknownName",
+    "WaitsForEver",
     "brief",
     "clip",
     "excerpt",
@@ -112,6 +113,12 @@ class LogError(IsolitmusError):
 
 class UndeterminedError(LitmusError):
     """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided."""
+
+    status = 3
+
+
+class WaitsForEver(UndeterminedError):
+    """Transactions that wait for each other, and nobody ends one of them."""
 
     status = 3
 

@@ -2,7 +2,7 @@
 
 A step that has to wait is put off, and the schedule goes on. As soon as it need not wait any more, the transaction goes on with
 it, and with its own later steps that have come up meanwhile, before the next step of the schedule; whoever has
-waited longest first.
+waited longest first, statement by statement: nobody begins the next one while another need not wait any more.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK, Scanned, Wrote
-from isolitmus.checker.locking.locks import Lock, LockTable
+from isolitmus.checker.locking.locks import Lock, LockTable, doomed
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, SireadMarks
 from isolitmus.checker.locking.rows import Store
 from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.locking.scans import Hit, Passed, Shared
 from isolitmus.checker.locking.statements import UnderWay
-from isolitmus.checker.running.execute import stages
-from isolitmus.model.errors import StepBeyond
+from isolitmus.checker.running.execute import observed_run, stages
+from isolitmus.model.errors import StepBeyond, UndeterminedError, WaitsForEver
 from isolitmus.model.execution import Event, Execution, RowRead, RowWrite
 from isolitmus.model.expression import EvaluationError
 from isolitmus.model.file import TableRow
@@ -31,6 +31,7 @@ from isolitmus.specs.toml_file import Source
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
+    from isolitmus.checker.locking.locks import Circle
     from isolitmus.checker.locking.rules import Rules
     from isolitmus.checker.locking.scans import Trace
     from isolitmus.model.execution import Database
@@ -46,11 +47,24 @@ __all__ = ["LitmusUnderWay", "SessionUnderWay", "by_itself", "effect_of", "stepw
 
 def stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
     """The execution of a litmus test under a protocol. A step to a row that a scan does not give under it ends
-    the scan; StepBeyond if it does not give that without any locks either.
+    the scan; StepBeyond if it does not give that without any locks either. UndeterminedError if several need not wait
+    any more at once, over heaps, and who of them is faster makes a difference.
     """
     database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
-    running = LitmusUnderWay(litmus, database, rules_of(protocol))
+    rules = rules_of(protocol)
+    running = LitmusUnderWay(litmus, database, rules)
     done = running.execution()
+    if running.raced and rules.keep == "heaps":
+        from isolitmus.checker.comparing import compare
+
+        other = LitmusUnderWay(litmus, database, rules)
+        other.last_first = True
+        runs = [observed_run(litmus, one, "") for one in (done, other.execution())]
+        if compare(*runs):
+            raise UndeterminedError(
+                f"{litmus.name}: {' and '.join(running.raced)} need not wait any more at once, and who of them is"
+                " faster makes a difference"
+            )
     if running.beyond and protocol is not None:  # under this protocol scans may give less
         stepwise(litmus, None)
     elif running.beyond:
@@ -104,6 +118,12 @@ class SessionUnderWay:
     """What it has been asked for and has not done."""
     wants: Lock | None = None
     """What it waits for."""
+    at: str = ""
+    """The step in which it waits."""
+    told: Lock | None = None
+    """That which it was last seen to wait for."""
+    since: int = 0
+    """Of all waits so far, which was its last."""
     ran: int = 0
     """How many of its statements are over."""
     came: list[Hit | Passed | None] = field(default_factory=list)
@@ -121,13 +141,23 @@ class SessionUnderWay:
 class LitmusUnderWay:
     """A litmus test under way."""
 
+    beyond: str
+    """Which step comes where its transaction gives no such row; empty: none."""
+    raced: tuple[str, ...]
+    """The first transactions of which several need not wait any more at once."""
+    last_first: bool
+    """Whether of those goes on first who has waited shortest."""
+
     def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
         self.litmus = litmus
         appends = rules.updates == "append"
         overlaps = SireadMarks(rules) if rules.siread else None
         store = Store(database, litmus.tables, appends=appends)
-        self.work = Shared(store, LockTable(), rules, overlaps)
+        locks = LockTable(heap=rules.keep == "heaps")
+        self.work = Shared(store, locks, rules, overlaps)
         self.beyond = ""
+        self.waited = 0
+        self.last_first, self.raced = False, ()
         self.states: list[Database] = [self.work.store.database()]
         self.events: list[Event] = []
         self.sessions: dict[str, SessionUnderWay] = {}
@@ -148,29 +178,56 @@ class LitmusUnderWay:
         session = self.sessions[step.transaction]
         if not session.ended:
             session.steps.append(step)
-            if session.wants is None:
-                self.advance(session)
             self.wake()
 
     def done(self) -> Execution:
         """What has happened, when all is over."""
-        assert all(session.ended for session in self.sessions.values()), (
-            "who waits is behind one who ends"
-        )
+        self.none_waits_for_ever()
         return Execution(tuple(self.events), tuple(self.states), self.litmus.format)
 
+    def none_waits_for_ever(self) -> None:
+        """WaitsForEver if somebody has not ended, where nobody goes on."""
+        stuck = [name for name, session in self.sessions.items() if not session.ended]
+        if stuck:
+            raise WaitsForEver(
+                f"{self.litmus.name}: {' and '.join(stuck)} wait for each other, which nobody sees: who closed the circle"
+                " told one who was in none (docs/locking.md)"
+            )
+
     def wake(self) -> None:
-        """Let go on who need not wait any more, first who has waited longest."""
+        """Let go on who need not wait, first who has waited longest: all who do not wait any more with what they
+        waited in, then one with the next that it was asked for.
+        """
+        while True:
+            self.freed()
+            for session in self.sessions.values():
+                if session.wants is None:
+                    session.told = None
+                else:
+                    self.tell(session, self.work.locks.behind(session.wants))
+            able = [s for s in self.sessions.values() if s.steps and s.wants is None]
+            if not able:
+                return
+            self.advance(min(able, key=lambda session: session.since or self.waited + 1))
+
+    def freed(self) -> None:
+        """Let go on who need not wait any more."""
         locks = self.work.locks
-        while free := next((lock for lock in locks.waiting if not locks.behind(lock)), None):
+        while able := [lock for lock in locks.waiting if not locks.behind(lock)]:
+            free = able[-1 if self.last_first else 0]
+            self.raced = self.raced or (tuple(lock.owner for lock in able) if able[1:] else ())
             session = self.sessions[free.owner]
             session.wants = None
-            self.advance(session)  # it has its place in the queue until it has what it wanted
+            self.advance(
+                session, freed=True
+            )  # it has its place in the queue until it has what it wanted
             if session.wants != free and free in locks.waiting:
                 locks.waiting.remove(free)
 
-    def advance(self, session: SessionUnderWay) -> None:
-        """Do what a transaction was asked for, until it is done or has to wait."""
+    def advance(self, session: SessionUnderWay, *, freed: bool = False) -> None:
+        """Do what a transaction was asked for, until it is done or has to wait, or another statement would begin;
+        whoever is ``freed`` does not commit either before all are that are.
+        """
         if session.versions is None:
             session.versions = len(self.states) - 1, len(self.states) - 1
         while session.steps and not session.ended:
@@ -181,6 +238,8 @@ class LitmusUnderWay:
                     self.end(session, rolled_back=True)
                 elif step.ends:
                     self.commit(session)
+                if not session.steps:
+                    session.since = 0
                 continue
             try:
                 event = next(session.going)
@@ -194,7 +253,10 @@ class LitmusUnderWay:
             session.came.append(event)
             if event is None:
                 session.ran += 1
-            elif isinstance(event, Hit):
+                if freed or session.ran < len(session.statements):
+                    return
+                continue
+            if isinstance(event, Hit):
                 session.emitted.append(event.values)
 
     def remembered(self) -> Hashable:
@@ -245,19 +307,35 @@ class LitmusUnderWay:
     def wait(self, session: SessionUnderWay, step: Step, wanted: Lock) -> None:
         """Put a transaction into the queue; if it then waits for itself, one of those in the circle ends."""
         locks, name = self.work.locks, session.transaction.name
-        session.waits.append(Wait(str(step), locks.behind(wanted)))
         locks.wait(wanted)
-        session.wants = wanted
+        self.waited += 1
+        session.wants, session.at, session.since = wanted, str(step), self.waited
+        if self.work.rules.victim == "fewest-locks":
+            found = doomed(locks, name)
+            if found is not None:
+                self.broken(*found)
+            return
         while circle := locks.cycle(name):  # who waits for several may be in several circles
-            self.end(self.sessions[self.victim(circle, name)], conflict=DEADLOCK)
+            behind = {lock.owner: locks.behind(lock) for lock in locks.waiting}
+            self.broken(self.victim(circle, name), tuple((one, behind[one]) for one in circle))
+
+    def broken(self, victim: str, circle: Circle) -> None:
+        """One of those who wait for each other ends."""
+        for name, behind in circle:
+            self.tell(self.sessions[name], behind)
+        self.end(self.sessions[victim], conflict=DEADLOCK)
+
+    def tell(self, session: SessionUnderWay, behind: tuple[str, ...]) -> None:
+        """A transaction waits, which anybody sees once nobody goes on; of a deadlock it is told."""
+        if session.told != session.wants:
+            session.told = session.wants
+            session.waits.append(Wait(session.at, behind))
 
     def victim(self, circle: tuple[str, ...], requester: str) -> str:
         """Which of those who wait for each other ends."""
         locks = self.work.locks
         if self.work.rules.victim == "earliest":
             return next(lock.owner for lock in locks.waiting if lock.owner in circle)
-        if self.work.rules.victim == "fewest-locks":
-            return min(reversed(circle), key=locks.weight)
         return requester
 
     def commit(self, session: SessionUnderWay) -> None:

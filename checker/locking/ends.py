@@ -63,7 +63,8 @@ class Ends:
         self._gives: dict[tuple[str, object], Rows | None] = {}
 
     def of(self, walk: LitmusUnderWay) -> End:
-        """What there is to see at the end."""
+        """What there is to see at the end; WaitsForEver if some do not come to theirs."""
+        walk.none_waits_for_ever()
         told = self.told(walk)
         return End(
             table_rows(walk.states[-1]),

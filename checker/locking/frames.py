@@ -331,7 +331,9 @@ def _seen(trace: Trace, chain: Sequence[Image], at: int) -> int | None:
     found = None
     for k, image in enumerate(chain):
         if trace.sight == "current":
-            there = image.written <= at and (image.undone is None or image.undone > at)
+            since = image.since(trace.index)
+            there = since is not None and since <= at
+            there &= image.undone is None or image.undone > at
         else:
             there = image.there(at)
         found = k if there else found

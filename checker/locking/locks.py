@@ -3,19 +3,28 @@
 Modes are share (S), update (U) and exclusive (X); S goes with S and U, U with S, X with nothing. A lock on a
 table is one on all that is in it. Who comes first is served first: a request also waits for those that wait
 already for something that it does not go with.
+
+Heaps (``rules``: ``keep heaps``) have more: IS and IX on a heap by whoever locks rows of it; I on a row that was
+inserted; P of whoever puts an entry after a row, and asks only, with I and P. In their queues everybody stands behind
+all who wait there already, whatever they wait for, except who has a lock there, and who need not keep what he asks for.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isolitmus.checker.locking.rows import Position
 
-__all__ = ["Lock", "LockTable", "Resource"]
+__all__ = ["Circle", "Lock", "LockTable", "Resource", "doomed"]
 
-TOGETHER = {("S", "S"), ("S", "U"), ("U", "S")}
+TOGETHER = {
+    *(("S", "S"), ("S", "U"), ("U", "S")),
+    *(("IS", "IS"), ("IS", "IX"), ("IX", "IS"), ("IX", "IX"), ("IS", "S"), ("S", "IS")),
+    *(("P", "P"), ("P", "I"), ("I", "P")),
+}
 STRENGTH = "SUX"
 
 
@@ -25,7 +34,7 @@ class Resource:
 
     kind: str
     """A ``table``, a ``row`` of it, a ``page`` of an index, a ``gap`` of one, or a ``point`` in one, at which
-    somebody puts an entry."""
+    somebody puts an entry; a ``heap``, which is locked beside its rows."""
     table: str
     """The table that it is, or is in."""
     name: str = ""
@@ -45,7 +54,7 @@ class Resource:
         if kinds == {"gap", "point"}:
             gap, point = (self, other) if self.kind == "gap" else (other, self)
             return gap.name == point.name and gap.holds(point.low)
-        return self == other and self.kind in ("row", "page")
+        return self == other and self.kind in ("row", "page", "heap")
 
     def holds(self, point: Position | None) -> bool:
         """Whether a point is in this gap."""
@@ -65,7 +74,7 @@ class Lock:
         """Whether the two cannot be at a time."""
         return (
             self.owner != other.owner
-            and (self.mode, other.mode) not in TOGETHER
+            and not compatible(self.mode, other.mode)
             and self.place.meets(other.place)
         )
 
@@ -76,14 +85,27 @@ class LockTable:
 
     held: dict[Lock, int] = field(default_factory=dict)
     waiting: list[Lock] = field(default_factory=list)
+    heap: bool = False
+    """Whether these are locks of heaps."""
 
     def behind(self, wanted: Lock) -> tuple[str, ...]:
         """Those for whom a request has to wait, sorted; whoever strengthens what he has goes first."""
         found = {lock.owner for lock in self.held if lock.against(wanted)}
         if not self.stronger(wanted):
-            first = self.waiting.index(wanted) if wanted in self.waiting else len(self.waiting)
-            found |= {lock.owner for lock in self.waiting[:first] if lock.against(wanted)}
+            ahead = self.ahead(wanted)
+            found |= {lock.owner for lock in ahead if lock.against(wanted)}
+            if self.heap and not found:
+                found = {lock.owner for lock in ahead if lock.place == wanted.place}
         return tuple(sorted(found))
+
+    def refused(self, wanted: Lock) -> bool:
+        """Whether somebody has what a request is against, whoever waits."""
+        return any(lock.against(wanted) for lock in self.held)
+
+    def ahead(self, wanted: Lock) -> list[Lock]:
+        """The requests of others that came before one."""
+        first = self.waiting.index(wanted) if wanted in self.waiting else len(self.waiting)
+        return [lock for lock in self.waiting[:first] if lock.owner != wanted.owner]
 
     def stronger(self, wanted: Lock) -> bool:
         """Whether somebody has a lock there already, or on the table around it."""
@@ -128,19 +150,131 @@ class LockTable:
         """What somebody holds."""
         return [lock for lock in self.held if lock.owner == owner]
 
+    def at(self, place: Resource) -> list[Lock]:
+        """The locks on a place, in the order in which they were given."""
+        return [lock for lock in self.held if lock.place == place]
+
     def weight(self, owner: str) -> int:
-        """How many locks somebody holds, as Derby counts them: what is written was locked by its scan, for the row
-        and for an entry of an index.
-        """
-        return sum(
-            3 if lock.mode == "X" else 1 for lock in self.of(owner) if lock.place.kind != "gap"
-        )
+        """How many locks somebody holds, each as often as it was given."""
+        return sum(count for lock, count in self.held.items() if lock.owner == owner)
 
     def cycle(self, start: str) -> tuple[str, ...]:
         """Those who wait for each other, from one on; none if nobody waits for himself."""
         graph = {lock.owner: self.behind(lock) for lock in self.waiting}
         found = _path(graph, start, start, ())
         return () if found is None else found
+
+
+def compatible(mode: str, other: str) -> bool:
+    """Whether locks of two modes on one place can be at a time."""
+    return (mode, other) in TOGETHER
+
+
+Circle = tuple[tuple[str, tuple[str, ...]], ...]
+"""Those who wait for each other, each with those for whom he waits."""
+
+
+def doomed(
+    locks: LockTable, who: str, *, told: bool = False, tried: tuple[str, ...] = ()
+) -> tuple[str, Circle] | None:
+    """Who ends if somebody begins to wait for heaps and rows of them, and the circle that he is in; None: nobody.
+
+    Of those who wait for each other it is who has the fewest locks, and of several the last. If that is another, he is
+    told, looks himself, and ends if he is in what he finds; otherwise nobody does, and nobody looks again
+    (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``).
+    """
+    circle = look(locks, who)
+    if not circle:
+        return None
+    names = [name for name, _ in circle]
+    victim = who if told and who in names else min(reversed(names), key=locks.weight)
+    if victim == who:
+        return victim, circle
+    return None if victim in tried else doomed(locks, victim, told=True, tried=(*tried, victim))
+
+
+def look(locks: LockTable, start: str) -> Circle:
+    """Those who wait for each other, as Derby comes upon them from somebody who begins to wait (``Deadlock.look``):
+    deep first, of the locks on one place the latest given first; nobody, if it comes upon none.
+
+    Who waits is behind all who have the place, be their locks against his or not, and behind whoever waits there
+    right before him, if their locks are against each other.
+    """
+    waits = {lock.owner: lock for lock in locks.waiting if locks.behind(lock)}
+    if start not in waits:
+        return ()
+    chain: list[str | list[Lock]] = [start, locks.at(waits[start].place)]
+    while chain:
+        there = chain[-1]
+        assert isinstance(there, list)
+        if not there:
+            _back(chain)
+            continue
+        owner = there[-1].owner
+        if any(lock.owner == owner for lock in there[:-1]):
+            chain.append(owner)
+            _back(chain)
+            continue
+        found = _follow(locks, waits, chain, there)
+        if found:
+            return found
+    return ()
+
+
+def _follow(
+    locks: LockTable, waits: dict[str, Lock], chain: list[str | list[Lock]], there: list[Lock]
+) -> Circle:
+    """The circle that the owner of the last of some locks is in, if he is in the chain already; else the chain
+    goes on, or back.
+    """
+    owner = there[-1].owner
+    while True:
+        if owner in chain:
+            k = chain.index(owner)
+            next_to = k == len(chain) - 1 or (k == len(chain) - 2 and k == chain.index(there) - 1)
+            if next_to and locks.stronger(waits[owner]):  # he waits for others at what he has
+                chain.append(owner)
+                _back(chain)
+                return ()
+            return _circle(chain[k:])
+        chain.append(owner)
+        while True:
+            mine = waits.get(owner)
+            ahead = (
+                []
+                if mine is None
+                else [one for one in locks.ahead(mine) if one.place == mine.place]
+            )
+            if mine is None or not (ahead or locks.at(mine.place)):
+                _back(chain)
+                return ()
+            if not ahead:
+                chain.append(locks.at(mine.place))
+                return ()
+            owner = ahead[-1].owner
+            if not compatible(mine.mode, ahead[-1].mode):
+                break
+
+
+def _circle(chain: list[str | list[Lock]]) -> Circle:
+    """Each of a chain waits for the next, the last for the first, and for those of them who have what he wants."""
+    names = [one for one in chain if isinstance(one, str)]
+    behind = {name: {after} for name, after in zip(names, [*names[1:], names[0]], strict=True)}
+    for name, there in itertools.pairwise(chain):
+        if isinstance(name, str) and isinstance(there, list):
+            behind[name] |= {lock.owner for lock in there if lock.owner in names}
+    return tuple((name, tuple(sorted(behind[name] - {name}))) for name in names)
+
+
+def _back(chain: list[str | list[Lock]]) -> None:
+    """Back to the last locks in the chain, of which the one that was looked at is left out."""
+    chain.pop()
+    while chain and not isinstance(chain[-1], list):
+        chain.pop()
+    if chain:
+        there = chain[-1]
+        assert isinstance(there, list)
+        there.pop()
 
 
 def _path(

@@ -70,6 +70,12 @@ class Image:
     """Where it stands among all versions of all rows of its table, in the order in which they came."""
     root: int = 0
     """The place of the version from which on no key of an index has changed: there the indexes point."""
+    put: dict[str, int | None] = field(default_factory=dict)
+    """Of an inserted row, when its entry was put into each index over a heap; None: not yet."""
+
+    def since(self, index: Index | None) -> int | None:
+        """Since when it stands in an index; None: it does not."""
+        return self.written if index is None else self.put.get(index.name, self.written)
 
     def there(self, at: int) -> bool:
         """Whether it was committed at a time."""
@@ -78,12 +84,18 @@ class Image:
 
 @dataclass(slots=True)
 class Stored:
-    """A row: its identity, its number in its table, its versions, the last of which is what is there."""
+    """A row."""
 
     table: str
+    """The table that it is in."""
     id: str
+    """What it is called."""
     number: int
+    """Its number in its table, from 0, as it came."""
     versions: list[Image] = field(default_factory=list)
+    """Its versions, the last of which is what is there."""
+    taken: dict[str, str] = field(default_factory=dict)
+    """The indexes out of which its entry has been taken before the row itself is written, and by whom."""
 
     @property
     def current(self) -> Image:
@@ -114,6 +126,8 @@ class Entry:
     position: Position
     row: Stored
     ghost: bool = False
+    values: Row = ()
+    """Of an entry of an index over a heap, what the row was when it was put there."""
 
 
 class Store:
@@ -194,6 +208,29 @@ class Store:
         ]
         return sorted(found, key=lambda each: each[1].place)
 
+    def standing(self, table: str, index: Index | None) -> list[Entry]:
+        """All that stands in a heap or in an index over it, in its order: also, as ghosts, what was taken out."""
+        name = "" if index is None else index.name
+        found: dict[object, Entry] = {}
+        for row in self.rows[table]:
+            current = next((v for v in reversed(row.versions) if v.undone is None), None)
+            for version in row.versions:
+                if version.values is None or version.since(index) is None:
+                    continue
+                key = key_of(index, version.values)
+                ghost = (
+                    current is None
+                    or current.values is None
+                    or name in row.taken
+                    or key_of(index, current.values) != key
+                )
+                entry = Entry((key, row.number), row, ghost, version.values)
+                unique = index is not None and index.unique
+                known = found.get(key if unique else entry.position)
+                if known is None or known.ghost:  # who comes where a ghost is takes its place
+                    found[key if unique else entry.position] = entry
+        return sorted(found.values(), key=lambda entry: entry.position)
+
     def insert(self, table: str, values: Row, writer: str) -> Stored:
         """A new row."""
         number = len(self.rows[table])
@@ -202,6 +239,11 @@ class Store:
         self.rows[table].append(row)
         self.write(row, values, writer)
         return row
+
+    def put(self, image: Image, index: Index) -> None:
+        """Put an entry of a new row into an index over its heap."""
+        self.now += 1
+        image.put[index.name] = self.now
 
     def write(self, row: Stored, values: Row | None, writer: str) -> None:
         """Another version of a row, which its writer has locked."""
@@ -216,6 +258,7 @@ class Store:
         )
         root = old.root if stays and old is not None else place
         row.versions.append(Image(values, writer, self.now, None, None, place, root))
+        row.taken.clear()
 
     def commit(self, writer: str) -> None:
         """What somebody wrote is there for good."""
@@ -228,6 +271,9 @@ class Store:
         self.now += 1
         for version in self._open(writer):
             version.undone = self.now
+        for rows in self.rows.values():
+            for row in rows:
+                row.taken = {index: who for index, who in row.taken.items() if who != writer}
 
     def _open(self, writer: str) -> Iterator[Image]:
         for rows in self.rows.values():

@@ -26,6 +26,7 @@ SIREADS = ("tables", "rows", "indexes", "page")
 UPDATES = ("in-place", "append")
 RELEASES = ("read", "next-asked", "next-got", "statement", "commit")
 VICTIMS = ("requester", "earliest", "fewest-locks")
+KEEPS = ("heaps",)
 LARGEST = 1_000
 
 
@@ -78,6 +79,8 @@ class Rules:
     by no index, the rows that an index leads to, the indexes."""
     siread_page: int | None = None
     """From so many rows of a table on all that there are."""
+    keep: str | None = None
+    """How tables are kept: as ``heaps``, with indexes whose entries stay (``heaps``); None: only in order."""
 
     def of_scan(self, *, indexed: bool, writes: bool) -> Held | None:
         """What a scan locks: one that goes by an index or not, and looks for what is to be written or not."""
@@ -110,6 +113,7 @@ def rules(clauses: Sequence[Clause]) -> Rules:
         if key in said:
             raise ClauseError(f"'{key}' is said twice", number)
         said[key] = number
+    _check_store(found, said)
     number = len(clauses) - 1
     if found.siread and (found.see != "transaction" or found.search not in (None, "transaction")):
         raise ClauseError(
@@ -126,6 +130,20 @@ def rules(clauses: Sequence[Clause]) -> Rules:
             "ranges are locked by whoever locks reads; say lock reads …", said["lock ranges"]
         )
     return found
+
+
+def _check_store(found: Rules, said: dict[str, int]) -> None:
+    """ClauseError for what is said of heaps where there are none, and of others where there are."""
+    heap = found.keep == "heaps"
+    if found.victim == "fewest-locks" and not heap:
+        raise ClauseError("locks are counted as those of heaps are; say keep heaps", said["victim"])
+    if found.ranges is not None and (found.ranges == "previous-key") != heap:
+        raise ClauseError(
+            "the key before is locked in indexes over heaps, the gap before the next one elsewhere",
+            said["lock ranges"],
+        )
+    if heap and {found.see, found.searched} != {"current"}:
+        raise ClauseError("in a heap there is nothing to see but what is current", said["keep"])
 
 
 def rules_of(protocol: Spec | None) -> Rules:
@@ -177,6 +195,7 @@ def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
         "changed": lambda: replace(found, changed=words.one(1, CHANGED)),
         "victim": lambda: replace(found, victim=words.one(1, VICTIMS)),
         "updates": lambda: replace(found, updates=words.one(1, UPDATES)),
+        "keep": lambda: replace(found, keep=words.one(1, KEEPS)),
     }
     if first in readers:
         words.end(2)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Index
     from isolitmus.model.values import Row
 
-__all__ = ["OVER", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit"]
+__all__ = ["OVER", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit", "page", "true"]
 
 
 KEPT = ("read", "statement", "commit")
@@ -148,17 +148,7 @@ class ScanPlan:
 
     def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
         """A lock where it has to wait for one, and each entry that it comes to."""
-        trace = Trace(
-            self.statement,
-            self.table,
-            self.index,
-            " AND ".join(map(str, self.where)) or "TRUE",
-            self.where,
-            self.outer,
-            work.store.schemas[self.table].columns,
-            self.sight,
-            self.at,
-        )
+        trace = self.trace(work)
         traces.append(trace)
         watch = trace.watch = self.watched(work)
         cursor: Position | None = None
@@ -216,6 +206,20 @@ class ScanPlan:
             watch.upto(None if entry is None else entry.row)
         return entry, beyond
 
+    def trace(self, work: Shared) -> Trace:
+        """What is to be told of it."""
+        return Trace(
+            self.statement,
+            self.table,
+            self.index,
+            " AND ".join(map(str, self.where)) or "TRUE",
+            self.where,
+            self.outer,
+            work.store.schemas[self.table].columns,
+            self.sight,
+            self.at,
+        )
+
     def next(self, store: Store, cursor: Position | None) -> tuple[Entry | None, Position | None]:
         """The next entry in its range; if there is none, where the first one beyond is."""
         ghosts = self.held is not None
@@ -244,13 +248,9 @@ class ScanPlan:
         """Whether an entry outside the range comes after all of it."""
         if self.index is None or not bounds:
             return False
-        values = self.standing(entry)
-        for part in bounds:
-            rows = (*self.outer, values)
-            if ex.evaluate(part, rows) is True:
-                continue
-            return self.above(part, rows)
-        return False
+        rows = (*self.outer, self.standing(entry))
+        first = next((part for part in bounds if ex.evaluate(part, rows) is not True), None)
+        return first is not None and self.above(first, rows)
 
     def above(self, part: ex.Expr, rows: Sequence[Row]) -> bool:
         """Whether a row that a bound excludes comes after what it admits."""
@@ -374,7 +374,7 @@ class ScanPlan:
             self.until_statement.append(lock)
 
     def gap(self, work: Shared, at: Position | None) -> None:
-        """Lock the gap before a position, with next-key locks; with previous-key locks the one after, too."""
+        """Lock the gap before a position, with next-key locks."""
         if work.rules.ranges is None or self.held is None:
             return
         name = "" if self.index is None else self.index.name
@@ -382,9 +382,6 @@ class ScanPlan:
         positions = [entry.position for entry in every]
         low = max((p for p in positions if at is None or p < at), default=None)
         work.locks.grant(Lock(self.who, Resource("gap", self.table, name, low, at), "S"))
-        if work.rules.ranges == "previous-key" and at is not None:
-            high = min((p for p in positions if p > at), default=None)
-            work.locks.grant(Lock(self.who, Resource("gap", self.table, name, at, high), "S"))
 
 
 def page(work: Shared, table: str, index: Index | None, at: Position) -> Resource:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.locking.heaps import DUPLICATE, HeapScan, Upkeep, opened
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT
 from isolitmus.checker.locking.plans import Lookup, Ordered, lookups, outer
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UnderWay"]
 
-DUPLICATE = "DuplicateKey"
 TOO_LARGE = "OutOfRange"
 """What is said of a number that does not fit into its type, or into the column that it is stored in."""
 BY_ZERO = "DivisionByZero"
@@ -69,6 +69,7 @@ class UnderWay:
     _kept: list[Lock] = field(default_factory=list)
     _paths: list[Index | None] = field(default_factory=list)
     _known: dict[Lookup, ex.Expr] = field(default_factory=dict)
+    _covered: dict[int, bool] = field(default_factory=dict)
 
     def run(self, one: st.Statement) -> Going:
         """Carry a statement out; EvaluationError if it fails."""
@@ -88,6 +89,7 @@ class UnderWay:
             if self.work.overlaps is not None:
                 self.work.overlaps.begin(self.name)
         self._written, self._kept, self._known = set(), [], {}
+        self._covered = {}
         tables = [*outer(one), *(lookup.table for lookup in lookups(one))]
         self._paths = [self.path(table, self.scans + k) for k, table in enumerate(tables)]
         match one:
@@ -124,14 +126,27 @@ class UnderWay:
         sight = rules.searched if writes else rules.see
         moments = {"statement": self._at, "transaction": self.began or 0, "first": 0}
         held = rules.of_scan(indexed=self._paths[k] is not None, writes=writes)
-        return ScanPlan(
+        plan = ScanPlan(
             self.name, table, self._paths[k], tuple(where), around, sight,
             moments.get(sight, self.work.store.now), held if sight == "current" else None,
             self.number, self._written, self._kept,
         )  # fmt: skip
+        return HeapScan.of(plan, k, rules, writes=writes) if rules.keep == "heaps" else plan
 
     def found(self, access: ScanPlan) -> Iterator[Lock | Hit | Passed]:
-        return access.scan(self.work, self.traces)
+        if isinstance(access, HeapScan):
+            yield from self.opens(access)
+        yield from access.scan(self.work, self.traces)
+
+    def opens(self, access: HeapScan) -> Iterator[Lock]:
+        """Open a heap for a scan, as far as the statement has not opened it for that before."""
+        if access.k not in self._covered:
+            covered = yield from opened(self.work, self.name, access.table, access.mode)
+            self._covered[access.k] = covered
+            reads = self.work.rules.reads
+            if access.mode == "IS" and (reads is None or reads.until != "commit"):
+                self._kept.append(Lock(self.name, Resource("heap", access.table), "IS"))
+        access.covered = self._covered[access.k]
 
     # Subqueries
 
@@ -206,12 +221,15 @@ class UnderWay:
 
     # Statements
 
-    def rows_of(self, branch: qu.Branch, rows: list[Row]) -> Going:
-        """The rows that a query gives, put into a list as they come."""
+    def rows_of(self, branch: qu.Branch, rows: list[Row], target: Upkeep | None = None) -> Going:
+        """The rows that a query gives, put into a list as they come; the heap into which an INSERT puts them is opened
+        after its own.
+        """
         found = tuple(ex.subqueries(*_expressions(branch)))
         first = isinstance(branch, qu.Select)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1 if first else 0)}
         if isinstance(branch, qu.Values):
+            yield from target.open() if target is not None else ()
             for row in branch.rows:
                 if branch.where is None or (yield from self.holds(branch.where, (), ks)):
                     rows += [(yield from self.items(row, (), ks))]
@@ -223,6 +241,9 @@ class UnderWay:
         rest = [part for part in where if ex.subqueries(part)]
         order, limit = (branch.order, branch.limit) if isinstance(branch, Ordered) else ((), None)
         access = self.access(0, branch.table, pushed, (), writes=False)
+        if target is not None and isinstance(access, HeapScan):
+            yield from self.opens(access)
+            yield from target.open()
         streams = not order or _goes(access.index, order)
         kept: list[Row] = []
         going = self.found(access)
@@ -285,20 +306,27 @@ class UnderWay:
         """Each row that the query gives, as soon as it gives it."""
         rows: list[Row] = []
         put = 0
-        for event in self.rows_of(branch, rows):
+        heap = None
+        if self.work.rules.keep == "heaps":
+            heap = Upkeep(self.name, self.work, table)
+        for event in self.rows_of(branch, rows, heap):
             while put < len(rows):
                 put += 1
-                yield from self.put(table, rows[put - 1])
+                yield from self.put(table, rows[put - 1], heap)
             yield event
         for row in rows[put:]:
-            yield from self.put(table, row)
+            yield from self.put(table, row, heap)
 
     def change(
         self, table: str, sets: Sequence[tuple[int, ex.Expr]] | None, where: ex.Expr | None
     ) -> Going:
         """Each row that is found, as soon as it is found: set, or deleted; if subqueries at each row ask the same
-        table, when all are found, for a statement does not see what it writes itself.
+        table, when all are found, for a statement does not see what it writes itself; over a heap also if it is
+        found by an index whose entries move.
         """
+        heap = Upkeep(self.name, self.work, table) if self.work.rules.keep == "heaps" else None
+        if heap is not None and sets is not None:
+            yield from heap.open()
         found = ex.subqueries(*(value for _, value in sets or ()), where)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1)}
         values = yield from self.once([value for _, value in sets or ()], ks)
@@ -308,6 +336,11 @@ class UnderWay:
         asks = any(one.table == table for one in _lookups(ex.subqueries(*values, *rest)))
         later: list[tuple[Stored, Row, Row | None]] = []
         access = self.access(0, table, pushed, (), writes=True)
+        if heap is not None and isinstance(access, HeapScan):
+            asks |= access.index is not None and any(
+                column in access.index.columns for column, _ in sets or ()
+            )
+            yield from self.begins(access, heap, updates=sets is not None, later=asks)
         for hit in self.found(access):
             yield hit
             if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
@@ -315,7 +348,8 @@ class UnderWay:
             if self.work.overlaps is not None:
                 self.work.overlaps.numbered(self.name)
             self.refuse_changed(hit, hit.row.last)  # whoever changes it anew is not waited for
-            yield from self.exclusive(hit.row)
+            if heap is None:
+                yield from self.exclusive(hit.row)
             version = self.present(hit.row)
             self.refuse_changed(hit, version)
             if version is not hit.version:
@@ -336,10 +370,22 @@ class UnderWay:
             if asks:
                 later.append((hit.row, old, new))
             else:
-                yield from self.replaced(hit.row, old, new)
+                yield from self.replaced(hit.row, old, new, heap)
         yield OVER
         for row, old, new in later:
-            yield from self.replaced(row, old, new)
+            yield from self.replaced(row, old, new, heap)
+
+    def begins(
+        self, access: HeapScan, heap: Upkeep, *, updates: bool, later: bool
+    ) -> Iterator[Lock]:
+        """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or of a DELETE, which
+        does then; rows are changed as they are found, or later.
+        """
+        heap.own = None if later else access.index
+        access.fetches = updates and access.index is not None
+        yield from self.opens(access)
+        if not updates:
+            yield from heap.open()
 
     def refuse_changed(self, hit: Hit, now: Image | None) -> None:
         """An error if there is another version of a row now than was seen, where that is not looked at once more."""
@@ -349,16 +395,21 @@ class UnderWay:
                 WRITE_CONFLICT, f"a row of {hit.row.table} was changed since the snapshot"
             )
 
-    def replaced(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
+    def replaced(
+        self, row: Stored, old: Row, new: Row | None, heap: Upkeep | None
+    ) -> Iterator[Lock]:
         """Write a row that is locked."""
         overlaps, version = self.work.overlaps, self.present(row)
         if overlaps is not None and version is not None:
             overlaps.changes(self.name, row, version)
-        yield from self.moved(row, old, new)
-        keys = self.work.store.keys
-        if new is not None and keys(row.table, old) != keys(row.table, new):
-            self.enters(row.table)
-        self.work.store.write(row, new, self.name)
+        if heap is not None:
+            yield from heap.delete(row, old) if new is None else heap.update(row, old, new)
+        else:
+            yield from self.moved(row, old, new)
+            keys = self.work.store.keys
+            if new is not None and keys(row.table, old) != keys(row.table, new):
+                self.enters(row.table)
+            self.work.store.write(row, new, self.name)
         self._written.add(row.id)
 
     # Writes
@@ -403,9 +454,12 @@ class UnderWay:
             at = key_of(index, values), row.number
             yield from self.get(page(self.work, row.table, index, at), "X")
 
-    def put(self, table: str, values: Row) -> Iterator[Lock]:
+    def put(self, table: str, values: Row, heap: Upkeep | None) -> Iterator[Lock]:
         """Insert a row."""
         values = self.kept(table, values)
+        if heap is not None:
+            self._written.add((yield from heap.insert(values)).id)
+            return
         store, overlaps = self.work.store, self.work.overlaps
         if overlaps is not None:
             overlaps.numbered(self.name)

@@ -56,11 +56,9 @@ class FreeWalk(LitmusUnderWay):
             Step(name, "commit") if over else Step(name, "step", len(session.came) + 1)
         )
         self.chosen.append(name)
-        self.advance(session)
         self.wake()
         while single := next(filter(_through, self.sessions.values()), None):
             single.steps.append(Step(single.transaction.name, "commit"))
-            self.advance(single)
             self.wake()
         for at, step in enumerate(self.chosen):
             if isinstance(step, str) and not self.sessions[step].steps:
@@ -88,7 +86,7 @@ class FreeWalk(LitmusUnderWay):
         moments = {v.committed for row in stored for v in row.versions if v.committed is not None}
         rank = {m: k for k, m in enumerate(sorted(moments | seen)) if self.dated}
         rows = tuple(
-            (row.table, row.id, *((v.values, v.writer, v.committed is None, rank.get(v.committed or 0), v.undone is None) for v in row.versions))
+            (row.table, row.id, frozenset(row.taken), *((frozenset(k for k, at in v.put.items() if at is None), v.values, v.writer, v.committed is None, rank.get(v.committed or 0), v.undone is None) for v in row.versions))
             for row in stored
         )  # fmt: skip
         sessions = tuple(

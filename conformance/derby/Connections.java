@@ -200,16 +200,40 @@ public final class Connections {
         for (int i = 0; i < locks.size(); i++) {
             String[] asked = (String[]) locks.get(i);
             Wait wait = (Wait) waits.get(asked[0]);
-            for (int j = 0; j < locks.size() && asked[2].equals("WAIT") && wait != null; j++) {
-                String[] other = (String[]) locks.get(j);
-                Wait before = (Wait) waits.get(other[0]);
-                boolean first = other[2].equals("GRANT") || before != null && before.since < wait.since;
-                if (first && other[3].equals(asked[3]) && !other[0].equals(asked[0]) && !compatible(other[1], asked[1])) {
+            if (asked[2].equals("WAIT") && wait != null) {
+                behind(asked, wait, waits, locks);
+            }
+        }
+        return waits;
+    }
+
+    /** Who waits is behind whoever has or wants before him what does not go with it, else behind all in the queue. */
+    static void behind(String[] asked, Wait wait, Map waits, List locks) {
+        Set queue = new TreeSet();
+        boolean has = false;
+        for (int j = 0; j < locks.size(); j++) {
+            String[] other = (String[]) locks.get(j);
+            Wait before = (Wait) waits.get(other[0]);
+            boolean granted = other[2].equals("GRANT");
+            if (!other[3].equals(asked[3])) {
+                continue;
+            }
+            if (other[0].equals(asked[0])) {
+                has |= granted;
+            } else if (granted && !compatible(other[1], asked[1])) {
+                wait.behind.add(other[0]);
+            } else if (!granted && before != null && before.since < wait.since) {
+                queue.add(other[0] + " " + other[1]);
+            }
+        }
+        for (int all = 0; all < 2 && !has && (all == 0 || wait.behind.isEmpty()); all++) {
+            for (Iterator i = queue.iterator(); i.hasNext();) {
+                String[] other = ((String) i.next()).split(" ");
+                if (all == 1 || !compatible(other[1], asked[1])) {
                     wait.behind.add(other[0]);
                 }
             }
         }
-        return waits;
     }
 
     /** Of rows and of tables: Derby's manual, "Types and scope of locks". */

@@ -35,7 +35,9 @@ __all__ = ["DerbyServer", "derby_serving", "jars"]
 START_LIMIT = 60.0
 """Seconds for Java to start and Derby to make a database."""
 JARS = ("derby-*.jar", "derbyshared-*.jar", "janino-*.jar", "commons-compiler-*.jar")
-CIRCLE = re.compile(r"Waiting XID : \{(\d+), \w+\} , (\w+), |Granted XID : ([^\n]*)")
+CIRCLE = re.compile(
+    r"Lock : ([^\n]*)\n\s*Waiting XID : \{(\d+), (\w+)\} , (\w+), |Granted XID : ([^\n]*)"
+)
 GRANTED = re.compile(r"\{(\d+), ")
 LEVELS = {
     "read uncommitted": 1,
@@ -199,17 +201,17 @@ def _failure(state: str, message: str) -> SqlFailure:
     have it.
     """
     names: dict[str, str] = {}
-    behind: list[tuple[str, list[str]]] = []
-    for number, name, granted in CIRCLE.findall(message):
+    behind: list[tuple[str, list[str], str]] = []
+    for lock, number, mode, name, granted in CIRCLE.findall(message):
         if number:
             names[number] = name
-            behind.append((name, []))
+            behind.append((name, [], f"{mode} {lock.replace(', ', ' ')}"))
         elif behind:
             behind[-1][1].extend(GRANTED.findall(granted))
-    waiting = [name for name, _ in behind]
+    waiting = [name for name, _, _ in behind]
     circle = tuple(  # each waits for the next, the last for the first, whoever else has the lock
-        (name, tuple(sorted({after, *(names[o] for o in others if o in names)} - {name})))
-        for (name, others), after in zip(behind, [*waiting[1:], *waiting[:1]], strict=True)
+        (name, tuple(sorted({after, *(names[o] for o in others if o in names)} - {name})), wants)
+        for (name, others, wants), after in zip(behind, [*waiting[1:], *waiting[:1]], strict=True)
     )
     return SqlFailure(state, message, circle)
 

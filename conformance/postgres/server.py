@@ -151,7 +151,9 @@ class _Client:
         behind = tuple(sorted(names[pid] for pid in self.behind if pid in names))
         failure = self.failure
         if failure is not None:
-            named = ((names[int(a)], tuple(names[int(b)] for b in bs)) for a, bs in failure.circle)
+            named = (
+                (names[int(a)], tuple(names[int(b)] for b in bs), "") for a, bs, _ in failure.circle
+            )
             failure = replace(failure, circle=tuple(named))
         waits = (behind, self.wants) if state == "waits" else ((), "")
         return Connection(state, *waits, tuple(self.passed), self.rows, self.changed, failure)
@@ -306,9 +308,9 @@ class PostgresServer:
             client.connection.close()
 
 
-def _circle(message: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _circle(message: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
     """Of a deadlock, the process of who waited, and of whom for."""
-    return tuple((a, (b,)) for a, b in CIRCLE.findall(message))
+    return tuple((a, (b,), "") for a, b in CIRCLE.findall(message))
 
 
 @contextmanager

@@ -103,6 +103,13 @@ def test_levels_of_scans_are_asked_of_scans_only():
         ("pages of 2000", "'2000' is no whole number from 1 to 1,000"),
         ("escalate to table at many", "'many' is no whole number"),
         ("see current row", "'row' is too much here"),
+        ("victim fewest-locks", "say keep heaps"),
+        ("lock reads S row until commit lock ranges S previous-key until commit", "over heaps"),
+        (
+            "keep heaps lock reads S row until commit lock ranges S next-key until commit",
+            "elsewhere",
+        ),
+        ("keep heaps see committed", "nothing to see but what is current"),
     ],
 )
 def test_a_clause_that_is_wrong_is_refused_at_its_word(text, message):

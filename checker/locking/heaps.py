@@ -1,0 +1,325 @@
+"""Heaps with indexes over them, as Apache Derby keeps tables (``rules``: ``keep heaps``).
+
+A row stays where it was inserted; an entry of an index leads to it. What is deleted, and an entry that is taken out
+because its key changes, stays as a ghost: scans come to it, lock its row, and see then that it is none. Whoever reads a
+heap has IS on it, whoever writes it IX, or S and X instead of locks on rows, and nobody's row is locked who has these.
+With ranges locked by previous keys, whoever scans a range locks the row before it, too, or what stands for it
+where there is none; whoever takes an entry out of an index in which keys come more than once, the row of the entry
+before it; and whoever puts one in asks for that, and does not keep it.
+
+Each lock is counted as often as it is asked for, since the victim of a deadlock is who has the fewest
+(Derby's ``LockSpace.deadlockCount``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.scans import Hit, Passed, ScanPlan, Visit, true
+from isolitmus.model import expression as ex
+from isolitmus.model.normal import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from isolitmus.checker.locking.rows import Entry, Position, Stored
+    from isolitmus.checker.locking.rules import Rules
+    from isolitmus.checker.locking.scans import Shared, Trace
+    from isolitmus.model.schema import Index
+    from isolitmus.model.values import Row
+
+__all__ = ["DUPLICATE", "HeapScan", "Upkeep", "opened"]
+
+DUPLICATE = "DuplicateKey"
+
+
+def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock, None, bool]:
+    """Lock a heap that is to be read or written; whether no rows of it need to be locked then."""
+    locks = work.locks
+    yield from locked(work, Lock(who, Resource("heap", table), mode))
+    enough = ("X",) if mode in ("IX", "X") else ("X", "S")
+    return any(Lock(who, Resource("heap", table), one) in locks.held for one in enough)
+
+
+def locked(work: Shared, wanted: Lock) -> Generator[Lock, None, bool]:
+    """Lock something; whether that had to wait."""
+    waited = False
+    while work.locks.behind(wanted):
+        waited = True
+        yield wanted
+    work.locks.grant(wanted)
+    return waited
+
+
+def before(work: Shared, table: str, index: Index | None, at: Position) -> Resource:
+    """The row of the entry before a position, or what stands for it where there is none."""
+    rows = [e.row.id for e in work.store.standing(table, index) if e.position < at]
+    return Resource("row", table, rows[-1] if rows else "")
+
+
+@dataclass(slots=True)
+class HeapScan(ScanPlan):
+    """A scan of a heap, or by an index over it."""
+
+    k: int = 0
+    """Which scan of its statement it is."""
+    mode: str = "IS"
+    """How it locks the heap."""
+    covered: bool = False
+    """Whether no rows need to be locked then."""
+    fetches: bool = False
+    """Whether it locks rows once more where it goes from an index to the heap, for an UPDATE."""
+
+    @classmethod
+    def of(cls, plan: ScanPlan, k: int, rules: Rules, *, writes: bool) -> HeapScan:
+        """The scan that is planned; one that goes through a whole index locks as one through the heap does."""
+        made = cls(**{one.name: getattr(plan, one.name) for one in fields(plan)}, k=k)
+        if made.held is not None and not any(made.range()):
+            made.held = rules.of_scan(indexed=False, writes=writes)
+        made.mode = "IX" if writes else "IS"
+        if made.held is not None and made.held.granule == "table":
+            made.mode = made.held.mode
+        return made
+
+    def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
+        """A lock where it has to wait for one, and each entry that it comes to."""
+        trace = self.trace(work)
+        traces.append(trace)
+        held = None if self.covered else self.held
+        until_end: list[Lock] = []
+        mine: Lock | None = None
+        try:
+            if held is not None and self.index is not None and work.rules.ranges is not None:
+                yield from self.range_locked(work, held.mode)
+            cursor: Position | None = None
+            while True:
+                entry = self.first(work, cursor)
+                if mine is not None:
+                    work.locks.release(mine)
+                    mine = None
+                if entry is None:
+                    break
+                if held is not None:
+                    place = Resource("row", self.table, entry.row.id)
+                    mine = Lock(self.who, place, held.mode)
+                    waited = yield from locked(work, mine)
+                    if waited and self.index is not None and self.index.unique:
+                        work.locks.grant(mine)  # it looks whose row that is now, and locks that
+                        until_end += [mine] if held.until == "next-asked" else []
+                cursor = entry.position
+                trace.passed.append((cursor, work.store.now))
+                there = self.there(work, entry)
+                keeps = held is None or held.until != "next-asked"
+                if keeps and (there or held is None or held.mode == "X" or work.rules.ranges):
+                    mine = None
+                if there and self.fetches and not self.covered:
+                    work.locks.grant(Lock(self.who, Resource("row", self.table, entry.row.id), "X"))
+                come: Hit | Passed = Passed(cursor)
+                version = entry.row.current if there else None
+                passing = version is None or entry.row.id in self.passing
+                if not passing and version is not None and trace.asks(version.values):
+                    assert version.values is not None
+                    trace.visits.append(Visit(entry.row, version, cursor, work.store.now))
+                    come = Hit(entry.row, version, version.values, trace)
+                yield come
+        finally:
+            for lock in (*until_end, *([] if mine is None else [mine])):
+                work.locks.release(lock)
+        trace.passed.append((None, work.store.now))
+
+    def first(self, work: Shared, cursor: Position | None) -> Entry | None:
+        """The next entry in its range, be it a ghost."""
+        bounds = list(self.range())
+        for entry in work.store.standing(self.table, self.index):
+            if cursor is not None and entry.position <= cursor:
+                continue
+            if true(bounds, (*self.outer, entry.values)):
+                return entry
+            if cursor is not None:
+                return None
+        return None
+
+    def there(self, work: Shared, entry: Entry) -> bool:
+        """Whether an entry that it has come to is no ghost now, and meets what the store itself looks at: conditions
+        of one column, of an index one of its own, against a value (Derby's ``Qualifier``).
+        """
+        now = work.store.standing(self.table, self.index)
+        found = next((e for e in now if e.position == entry.position), None)
+        if found is None or found.ghost or found.row is not entry.row:
+            return False
+        return true(
+            [p for p in self.where if self.looked_at(p)],
+            (*self.outer, found.row.current.values or ()),
+        )
+
+    def looked_at(self, part: ex.Expr) -> bool:
+        """Whether the store looks at a condition."""
+        match part:
+            case ex.Or(left=left, right=right):
+                return self.looked_at(left) and self.looked_at(right)
+            case ex.IsNull(operand=operand):
+                return self.stored(operand)
+            case ex.Compare(left=left, right=right):
+                pairs = ((left, right), (right, left))
+                return any(
+                    self.stored(column)
+                    and not any(c.side == len(self.outer) for c in columns(value))
+                    for column, value in pairs
+                )
+        return False
+
+    def stored(self, part: ex.Expr) -> bool:
+        """Whether it is a column of what is scanned."""
+        return (
+            isinstance(part, ex.ColumnRef)
+            and self.own(part)
+            and (self.index is None or part.index in self.index.columns)
+        )
+
+    def range_locked(self, work: Shared, mode: str) -> Iterator[Lock]:
+        """Lock the row before its range, anew if it had to wait; nothing if no key can come before the first."""
+        waited = True
+        while waited:
+            bounds = list(self.range())
+            standing = work.store.standing(self.table, self.index)
+            if self.begins_with_a_key(standing, bounds):
+                return
+            low = [
+                entry.row.id
+                for entry in standing
+                if not true(bounds, (*self.outer, entry.values)) and not self.past(entry, bounds)
+            ]
+            place = Resource("row", self.table, low[-1] if low else "")
+            waited = yield from locked(work, Lock(self.who, place, mode))
+
+    def standing(self, entry: Entry) -> Row:
+        """The values by which an entry stands where it does."""
+        return entry.values
+
+    def begins_with_a_key(self, standing: Sequence[Entry], bounds: Sequence[ex.Expr]) -> bool:
+        """Whether its range begins with a key that is there, of an index in which no key comes twice."""
+        assert self.index is not None
+        if not self.index.unique:
+            return False
+        key = []
+        for place, down in zip(self.index.columns, self.index.descending, strict=True):
+            begins = ("=", "<=" if down else ">=")
+            sides = [
+                self.sided(p) for p in bounds if isinstance(p, ex.Compare) and self.bounds(p, place)
+            ]
+            value = next((value for _, value, op in sides if op in begins), None)
+            if value is None:
+                return False
+            key.append(ex.evaluate(value, (*self.outer, ())))
+        return any([entry.values[k] for k in self.index.columns] == key for entry in standing)
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What a statement does to keep a heap and the indexes over it in step."""
+
+    who: str
+    """The transaction."""
+    work: Shared
+    """What the transactions share."""
+    table: str
+    """The table that is the heap."""
+    own: Index | None = None
+    """The index whose scan takes its entry out itself, since it stands there."""
+    covered: bool = False
+    """Whether the heap as a whole was locked already when it was opened."""
+    _covered: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        """Those over the heap."""
+        return self.work.store.schemas[self.table].indexes
+
+    def open(self) -> Iterator[Lock]:
+        """Open the heap."""
+        self.covered = yield from opened(self.work, self.who, self.table, "IX")
+
+    def insert(self, values: Row) -> Generator[Lock, None, Stored]:
+        """The row first, then an entry in each index."""
+        row = self.work.store.insert(self.table, values, self.who)
+        version = row.current
+        version.put.update({index.name: None for index in self.indexes})
+        if not self.covered:
+            self.work.locks.grant(Lock(self.who, Resource("row", self.table, row.id), "I"))
+        for index in self.indexes:
+            yield from self.put(index, row, values)
+            self.work.store.put(version, index)
+        return row
+
+    def delete(self, row: Stored, old: Row) -> Iterator[Lock]:
+        """Its entries first, then the row."""
+        for index in self.indexes:
+            if index is not self.own:
+                yield from self.take(index, row, old)
+        yield from self.write(row, None)
+
+    def update(self, row: Stored, old: Row, new: Row) -> Iterator[Lock]:
+        """First its entry in each index in which its key changes, then the row."""
+        for index in self.indexes:
+            if key_of(index, old) != key_of(index, new):
+                yield from self.take(index, row, old)
+                yield from self.put(index, row, new)
+        yield from self.write(row, new)
+
+    def write(self, row: Stored, values: Row | None) -> Iterator[Lock]:
+        """The row itself."""
+        if not self.covered:
+            yield from locked(self.work, Lock(self.who, Resource("row", self.table, row.id), "X"))
+        self.work.store.write(row, values, self.who)
+
+    def take(self, index: Index, row: Stored, values: Row) -> Iterator[Lock]:
+        """Take the entry of a row out of an index, for which it is looked for there."""
+        if not (yield from self.opens(index, "take")):
+            waited = self.work.rules.ranges is not None and not index.unique
+            while waited:
+                place = before(self.work, self.table, index, (key_of(index, values), row.number))
+                waited = yield from locked(self.work, Lock(self.who, place, "X"))
+            mine = Lock(self.who, Resource("row", self.table, row.id), "X")
+            if (yield from locked(self.work, mine)) and index.unique:
+                self.work.locks.grant(mine)
+        row.taken[index.name] = self.who
+
+    def put(self, index: Index, row: Stored, values: Row) -> Iterator[Lock]:
+        """Wait until an entry may be put into an index."""
+        covered = yield from self.opens(index, "put")
+        asks = not covered and self.work.rules.ranges is not None
+        key = key_of(index, values)
+        while True:
+            same = self.same(index, key, row, values)
+            at = (key, row.number) if same is None else same.position
+            asked = Lock(self.who, before(self.work, self.table, index, at), "P")
+            if asks and self.work.locks.refused(asked):
+                yield asked
+                continue
+            if same is None or same.row is row:
+                return
+            other = Lock(self.who, Resource("row", self.table, same.row.id), "X")
+            if not covered and (yield from locked(self.work, other)):
+                continue
+            if not same.ghost:
+                raise ex.EvaluationError(
+                    DUPLICATE, f"a row of {self.table} has this key in {index.name} already"
+                )
+            return
+
+    def same(self, index: Index, key: object, row: Stored, values: Row) -> Entry | None:
+        """The entry with this key, of an index in which no key comes twice; else that of this row."""
+        if index.unique and any(values[k] is None for k in index.columns):
+            return None
+        there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)
+        return next((e for e in there if index.unique or e.row is row), None)
+
+    def opens(self, index: Index, what: str) -> Generator[Lock, None, bool]:
+        """Open an index where the statement needs it first; whether no rows need to be locked then."""
+        if (index.name, what) not in self._covered:
+            covered = yield from opened(self.work, self.who, self.table, "IX")
+            self._covered[index.name, what] = covered
+        return self._covered[index.name, what]

@@ -32,6 +32,8 @@ VERBS = {
     "install": "Install an engine that has an environment of its own, below the user's cache.",
     "explore": "Random litmus tests on real Delta, compared with the model; the smallest that differs.",
     "claims": "What the documents say of isolation, and what runs say of that.",
+    "predict": "Which of your own jobs stop which, when, with the smallest example of each.",
+    "robust": "Whether your own jobs are safe at a level, however often they run: a proof, or the smallest schedule.",
     "matrix": "Which statements conflict, by who wins, layout and protocol.",
     "explain": "Why Delta refused a commit: by the text of the exception, and by the table's log.",
     "check": "Judge histories: those of a litmus test's schedule, abstract ones, or a Delta table's log.",

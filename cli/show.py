@@ -26,6 +26,7 @@ from isolitmus.specs import catalogue
 from isolitmus.specs.engines import engine_named, engines
 from isolitmus.specs.exceptions_file import exception_of, exception_table
 from isolitmus.specs.formats import format_named
+from isolitmus.specs.job_files import workload, workloads
 from isolitmus.specs.shelf import shipped
 
 if TYPE_CHECKING:
@@ -238,6 +239,11 @@ def _matrix(name: str) -> _Entry:
     return _Entry(matrix.name, "matrix", matrix.title, matrix.source, matrix.text)
 
 
+def _workload(name: str) -> _Entry:
+    found = workload(name)
+    return _Entry(found.name, "workload", found.title, "", found.text)
+
+
 def _engine(name: str) -> _Entry:
     engine = engine_named(name)
     return _Entry(engine.name, "engine", engine.title, "", engine.title)
@@ -264,6 +270,7 @@ KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
     "litmus": (lambda: list(shipped("litmus")), _litmus),
     "scopes": (catalogue.scopes, _scope),
     "matrices": (catalogue.matrices, _matrix),
+    "workloads": (workloads, _workload),
     "engines": (lambda: list(engines()), _engine),
     "exceptions": (lambda: list(exception_table().exceptions), _exception),
 }

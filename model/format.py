@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Clause, Spec
-    from isolitmus.model.statement import Statement
+    from isolitmus.model.statement import Read, Statement
     from isolitmus.model.table import TableState
     from isolitmus.model.values import Rows
     from isolitmus.model.vocabulary import Term
@@ -257,6 +257,9 @@ class Format:
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
     """Tables and what picks files of them, such that a statement's effect depends on the files that are
     picked and on nothing else; None: on the whole snapshot."""
+    instance: Callable[[Any, Sequence[Read]], Any] | None = None
+    """How it sees an instance of a statement with parameters (``checker.templates``) and the queries of its client;
+    None: nobody can say."""
     protocols: tuple[str, ...] = ()
     """The protocols that are meant where none is named."""
     levels: tuple[str, ...] = ()

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Value
 
-__all__ = ["bound", "parameters", "places", "spark_literal"]
+__all__ = ["bound", "one_line", "parameters", "places", "spark_literal"]
 
 PIECE = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)""",
     re.DOTALL,
 )
 """What a colon means nothing in, or a parameter."""
+SPACES = re.compile(r"\s+")
 
 
 def parameters(sql: str) -> tuple[str, ...]:
@@ -40,6 +41,22 @@ def bound(sql: str, values: Mapping[str, Value]) -> str:
         lambda found: spark_literal(values[found["name"]]) if found["name"] in values else found[0],
         sql,
     )
+
+
+def one_line(sql: str) -> str:
+    r"""The text without comments and line breaks, but for those in its strings.
+
+    >>> one_line("DELETE FROM t\n  WHERE s = 'a  b'  -- all")
+    "DELETE FROM t WHERE s = 'a  b'"
+    """
+    parts, start = [], 0
+    for piece in PIECE.finditer(sql):
+        parts.append(SPACES.sub(" ", sql[start : piece.start()]))
+        if not piece[0].startswith(("--", "/*")):
+            parts.append(piece[0])
+        start = piece.end()
+    parts.append(SPACES.sub(" ", sql[start:]))
+    return "".join(parts).strip()
 
 
 def places(sql: str) -> dict[str, list[int]]:

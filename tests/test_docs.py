@@ -2,7 +2,7 @@
 
 A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
 that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
-``cat``, ``toml``, ``python`` or ``text`` block is the file whose name stands last in the text above it, or, if
+``cat``, ``toml``, ``sql``, ``python`` or ``text`` block is the file whose name stands last in the text above it, or, if
 it has no name there, an example that runs if it is Python. Times do not count, nor how often a solver
 proposed; a line with nothing but ``…`` stands for any lines.
 
@@ -36,9 +36,9 @@ from isolitmus.specs.catalogue import levels, litmus_names
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|txt)`")
+FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt)`")
 ENDINGS = {"python": "py", "text": "txt"}
-KINDS = {"console", "cat", "toml", "python", "sh", "text"}
+KINDS = {"console", "cat", "toml", "python", "sh", "sql", "text"}
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def test_every_block_is_of_a_kind_and_every_file_is_used(page):
     mine = [block for block in BLOCKS if block.page == page]
     for block in mine:
         assert block.kind in KINDS, f"{block}: no language that is run or known to be none"
-        assert block.file or block.kind not in ("cat", "toml"), f"{block}: which file is it?"
+        assert block.file or block.kind not in ("cat", "toml", "sql"), f"{block}: which file is it?"
         later = [b.text for b in mine if b.line > block.line]
         assert not block.file or any(block.file in text for text in later), f"{block}: unused"
 

@@ -33,6 +33,7 @@ ONE_THING = {
         ),
         "a command, and what it is the command of; on Spark it is the same",
     ),
+    "predict": "of a race that is over and of jobs that have not met: what the model says",
     "replay": "by each engine",
     "search": "in each universe, by enumeration and by a solver",
 }

@@ -23,10 +23,15 @@ from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hypothesis.strategies import SearchStrategy
 
+    from isolitmus.checker.templates.frames import Instance
+    from isolitmus.checker.templates.template import Template
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.statement import Read
 
 __all__ = ["DELTA"]
 
@@ -41,6 +46,12 @@ def _solver() -> ScopeSolver:
     from isolitmus.checker.delta import table_symbolic
 
     return table_symbolic
+
+
+def _instance(template: Template, outside: Sequence[Read]) -> Instance:
+    from isolitmus.checker.delta.templates import DeltaInstance
+
+    return DeltaInstance(template, outside)
 
 
 def _on_tables() -> SearchStrategy[Litmus]:
@@ -77,6 +88,7 @@ DELTA = Format(
     definitions=definitions,
     solver=_solver,
     scans=scans,
+    instance=_instance,
     protocols=("delta-serializable", "delta-write-serializable"),
     levels=("log-serializable", "write-serializable"),
     random=(

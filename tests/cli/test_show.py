@@ -18,6 +18,7 @@ KINDS = {
     "litmus": "litmus",
     "scopes": "scope",
     "matrices": "matrix",
+    "workloads": "workload",
 }
 
 

@@ -19,6 +19,10 @@ from isolitmus.specs.writing import only_writer, write_whole
 
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
+    ("predict", "save"): ["shop"],
+    ("predict", "html"): ["shop"],
+    ("robust", "save"): ["shop"],
+    ("robust", "certificate"): ["shop"],
     ("audit", "html"): ["t"],
     ("audit", "out"): ["t", "--spark"],
     ("sweep", "out"): ["two-partitions", "--spark"],
@@ -30,7 +34,11 @@ WRITERS = {
     ("export", "pyspark"): ["reorder"],
 }
 """Every option that names what is written, and a use of its command."""
-FOLDERS = {pair for pair in WRITERS if pair[1] == "out"}
+FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
+    ("predict", "save"),
+    ("robust", "save"),
+    ("robust", "certificate"),
+}
 
 
 def test_every_option_that_is_written_is_here():

@@ -1,0 +1,283 @@
+"""Statements with parameters as Delta's commit check sees them: files that come and go, what is recorded.
+
+As ``checker.delta.effects`` has it for values. A file stands for the rows of its partition: which of these
+share a file is up to the table, so files may meet where partitions do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.delta.accesses import accesses
+from isolitmus.checker.delta.relations import FLAGS
+from isolitmus.checker.delta.statement_kinds import statement_kinds
+from isolitmus.checker.templates.frames import Fact, Instance, TemplateRead
+from isolitmus.checker.templates.template import same_partition
+from isolitmus.model import expression as ex
+from isolitmus.model import statement as st
+from isolitmus.model.footprint import Footprint, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isolitmus.checker.delta.accesses import Access
+    from isolitmus.checker.templates.template import Template
+    from isolitmus.checker.templates.terms import RowTerm
+    from isolitmus.model.schema import Schema
+
+__all__ = ["DeltaInstance"]
+
+
+@dataclass
+class DeltaInstance:
+    """An instance on Delta. ``outside`` are queries of its client, which read outside of its transaction."""
+
+    template: Template
+    outside: Sequence[st.Read] = ()
+
+    @cached_property
+    def _accesses(self) -> tuple[Access, ...]:
+        return accesses(self.template.statement, self.template.schemas)
+
+    @cached_property
+    def reads(self) -> tuple[TemplateRead, ...]:
+        """What it reads, also outside of its transaction."""
+        found = [self._read(access) for access in self._accesses if access.role != "compact"]
+        for query in self.outside:
+            found += [
+                self._read(access)._replace(recorded=None, files=False, outside=True)
+                for access in accesses(query, self.template.schemas)
+            ]
+        return tuple(found)
+
+    def _read(self, access: Access) -> TemplateRead:
+        schema = self.template.schemas[access.table]
+        removed = access.role in ("target", "using")
+        read = TemplateRead(access.table, partial(self._matches, access), removed=removed)
+        if access.tracked not in ("files", "predicate"):
+            return read
+        if removed and access.tracked == "predicate":  # the partitions that it writes to
+            recorded = self.template.removes
+        else:
+            filters = () if access.whole else access.filters(schema).partition
+            recorded = partial(self._all_hold, filters)
+        surely = partial(self._certain, recorded)
+        return read._replace(recorded=recorded, surely=surely, files=access.tracked == "files")
+
+    def _all_hold(self, conditions: Sequence[ex.Expr], row: RowTerm) -> Any:
+        return self.template.z3.And(*(self._holds(part, (row,)) for part in conditions))
+
+    def _certain(self, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
+        """What is recorded of a row, if that has a formula; else nothing is certain."""
+        terms = self.template.terms
+        before, terms.exact = terms.exact, True
+        said = recorded(row)
+        certain, terms.exact = terms.exact, terms.exact and before
+        return said if certain else terms.z3.BoolVal(False)
+
+    def _holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
+        return self.template.terms.holds(condition, rows)
+
+    def _matches(self, access: Access, row: RowTerm) -> Any:
+        if access.role == "match" and isinstance(self.template.statement, st.Merge):
+            return self.template.pairs(row)
+        if access.role in ("target", "using") and isinstance(self.template.statement, st.Insert):
+            return self.template.removes(row)
+        if access.subquery is not None:
+            around = [None] * access.subquery.side
+            return self._holds(access.subquery.where, (*around, row))
+        return self._holds(access.where, (row,))
+
+    @property
+    def _schema(self) -> Schema:
+        schema = self.template.target
+        assert schema is not None
+        return schema
+
+    @property
+    def blind(self) -> Any:
+        """That it only adds, and nothing that it reads is recorded."""
+        statement = self.template.statement
+        z3 = self.template.z3
+        if not isinstance(statement, st.Insert) or statement.overwrite:
+            return z3.BoolVal(isinstance(statement, st.Vacuum))
+        tracked = {access.tracked for access in self._accesses}
+        if tracked & {"predicate", "files"}:
+            return z3.BoolVal(False)
+        return z3.BoolVal(True) if tracked <= {"nothing"} else self.template.terms.some("blind")
+
+    @cached_property
+    def empty(self) -> Any:
+        """That it has no file to add or to remove."""
+        if isinstance(self.template.statement, st.Read):
+            return self.template.z3.BoolVal(True)
+        return self.template.z3.Bool(f"{self.template.terms.name} is empty")
+
+    @property
+    def writes(self) -> Any:
+        """That it is recorded, with rows that it changed."""
+        return self.template.z3.Not(self.empty)
+
+    @cached_property
+    def added(self) -> RowTerm:
+        """A row in whose partition it adds a file, if it writes anything."""
+        return self.template.terms.row(self._schema, f"{self._schema.name} beside what is added")
+
+    @cached_property
+    def known(self) -> list[Any]:
+        """That a commit which is not empty adds a file, where no such statement only removes some."""
+        if not self.adding:
+            return []
+        return [self.template.z3.Implies(self.writes, self.puts(self.added))]
+
+    @property
+    def adding(self) -> bool:
+        """Whether its commit adds a file unless it is empty."""
+        match self.template.statement:
+            case st.Insert(overwrite=overwrite):
+                return not overwrite
+            case st.Merge(matched=matched, by_source=by_source):
+                return all(clause.action == "update" for clause in (*matched, *by_source))
+        return isinstance(self.template.statement, st.Update | st.Optimize)
+
+    @property
+    def busy(self) -> Any:
+        """That there is a row of which it touches the file, or which it puts in."""
+        if self.template.certain or isinstance(self.template.statement, st.Vacuum):
+            return self.template.z3.BoolVal(True)
+        row = self.template.terms.row(self._schema, f"{self._schema.name} that it is about")
+        return self.template.z3.Or(self.touches(row), self.template.adds(row))
+
+    def sets(self) -> Mapping[str, Any]:
+        """In which sets of a frame it is."""
+        z3 = self.template.z3
+        reader = isinstance(self.template.statement, st.Read)
+        found = {"Writer": z3.BoolVal(not reader), "Reader": z3.BoolVal(reader)}
+        if reader:
+            always = ("NoData", "Empty")
+            return found | {name: z3.BoolVal(name in always) for name in FLAGS}
+        full, none = self._footprint(empty=False), self._footprint(empty=True)
+        for name, holds in FLAGS.items():
+            found[name] = z3.BoolVal(holds(full))
+            if holds(none) != holds(full):
+                found[name] = self.empty if holds(none) else z3.Not(self.empty)
+        return found | {"Blind": self.blind}
+
+    def _footprint(self, *, empty: bool) -> Footprint:
+        """A footprint that says what there is to say of the statement without its rows."""
+        statement = self.template.statement
+        kinds = statement_kinds(statement)
+        moves = isinstance(statement, st.Optimize | st.Vacuum)
+        kept = isinstance(statement, st.Insert) and not statement.options.data_change
+        unchecked = isinstance(statement, st.Truncate) and empty
+        return Footprint(
+            self._schema,
+            adds=() if empty else ((),),
+            removes=frozenset() if empty else frozenset({"some file"}),
+            data_change=not (empty or moves or kept),
+            changes_data=not (moves or unchecked),
+            orders=isinstance(statement, st.Optimize) and statement.rewrite == "all",
+            kinds=kinds,
+            settings=Settings(always=isinstance(statement, st.Vacuum)),
+        )
+
+    def touches(self, row: RowTerm) -> Any:
+        """That it may remove the file of a row, for what the row is."""
+        match self.template.statement:
+            case st.Optimize(where=where):
+                return self._holds(where, (row,))
+            case st.Merge(matched=matched, by_source=by_source):
+                if by_source:
+                    return self.template.z3.BoolVal(True)
+                return self.template.pairs(row) if matched else self.template.z3.BoolVal(False)
+        return self.template.removes(row)
+
+    def puts(self, row: RowTerm) -> Any:
+        """That it may add a file in the partition of a row."""
+        template = self.template
+        z3 = template.z3
+        new = template.adds(row)
+        if not self._rewrites:
+            return new
+        gone = template.terms.row(self._schema, "rewritten")
+        near = same_partition(template.terms, self._schema, gone, row)
+        return z3.Or(new, z3.And(self.touches(gone), near))
+
+    @property
+    def _rewrites(self) -> bool:
+        """Whether rows that stay may be written again, into the partition in which they were."""
+        match self.template.statement:
+            case st.Update() | st.Merge() | st.Optimize():
+                return True
+            case st.Delete() | st.Insert(overwrite=True):
+                return any(access.filters(self._schema).data for access in self._accesses[:1])
+        return False
+
+    def may(self, relation: str, winner: Instance) -> Any | None:
+        """What has to be met for a relation from the winner."""
+        assert isinstance(winner, DeltaInstance)
+        z3, terms, schema = self.template.z3, self.template.terms, self._schema
+        row = terms.row(schema, f"{schema.name} of both")
+        match relation:
+            case "adds-meets-reads":
+                known = z3.Or(*self._recorded(row)) if schema.partition_indexes else True
+                return z3.And(winner.puts(row), z3.Not(self.blind), known)
+            case "removes-meets-reads":
+                return z3.And(winner.touches(row), self._reads_file(row))
+            case "removes-meets-removes":
+                other = terms.row(schema, f"{schema.name} beside it")
+                near = same_partition(terms, schema, row, other)
+                return z3.And(winner.touches(row), self.touches(other), near)
+        return None
+
+    def _recorded(self, row: RowTerm) -> list[Any]:
+        own = [read for read in self.reads if read.table == self._schema.name]
+        compact = [self._read(a) for a in self._accesses if a.role == "compact"]
+        return [read.recorded(row) for read in (*own, *compact) if read.recorded is not None]
+
+    def _reads_file(self, row: RowTerm) -> Any:
+        if isinstance(self.template.statement, st.Optimize):
+            return self.touches(row)
+        own = [read for read in self.reads if read.table == self._schema.name and read.files]
+        return self.template.z3.Or(
+            *(read.recorded(row) for read in own if read.recorded is not None)
+        )
+
+    def must(self, relation: str, winner: Instance) -> Any:
+        """That a row which the winner puts in for certain is in what is recorded here."""
+        assert isinstance(winner, DeltaInstance)
+        z3 = self.template.z3
+        if relation != "adds-meets-reads":
+            return z3.BoolVal(False)
+        found = [
+            z3.BoolVal(True) if not self._schema.partition_indexes else read.surely(row)
+            for row in winner.template.certain
+            for read in self.reads
+            if read.table == self._schema.name and read.surely is not None
+        ]
+        if winner.adding:
+            found += [
+                z3.And(winner.writes, read.surely(winner.added))
+                for read in self.reads
+                if read.table == self._schema.name and read.surely is not None
+            ]
+        return z3.And(z3.Not(self.blind), z3.Or(*found))
+
+    def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:
+        """That a row which came or went makes the relation hold: it lies in a file that the check looks at."""
+        assert isinstance(winner, DeltaInstance)
+        z3, read = self.template.z3, fact.read
+        own = read.table == self._schema.name
+        if relation == "adds-meets-reads" and fact.kind == "came":
+            read_it = z3.Not(self.blind)
+            if not self._schema.partition_indexes:
+                return read_it
+            if own and read.surely is not None:
+                return z3.And(read_it, read.surely(fact.row))
+        if relation == "removes-meets-reads" and fact.kind == "went":
+            return z3.BoolVal(own and read.files)
+        if relation == "removes-meets-removes" and fact.kind == "went":
+            return z3.BoolVal(own and read.removed)
+        return z3.BoolVal(False)

@@ -1,0 +1,150 @@
+"""What would make jobs safe: the fewest that must not overlap, an insert that reads, another level; each proved anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.robustness.changes import stopped
+from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.robustness.robust import robustness
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.query import Values
+from isolitmus.model.statement import Insert
+from isolitmus.specs.catalogue import protocol as named
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.job_files import with_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.robustness.robust import Robustness
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import JobStatement, Workload
+
+__all__ = ["Repair", "repaired"]
+
+ROUNDS = 6
+"""So often jobs that must not overlap are looked for anew, with the dangers that were hidden behind others."""
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A change with which the promise is kept: proved."""
+
+    title: str
+    """What it is."""
+    workload: Workload
+    """The jobs with it."""
+    protocol: str
+    """The commit check with it."""
+    apart: tuple[Pair, ...] = ()
+    """The jobs that must not overlap any more."""
+    brings: tuple[Pair, ...] = ()
+    """Its price: pairs (loser, winner) that may stop each other with it, and not without it."""
+
+    def to_json(self) -> dict[str, object]:
+        """The repair as docs/interface.md, 6, has it."""
+        return {
+            "title": self.title,
+            "protocol": self.protocol,
+            "apart": [list(pair) for pair in self.apart],
+            "brings": [list(pair) for pair in self.brings],
+        }
+
+
+def repaired(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
+    """The repairs of a promise that is not kept, the cheapest first."""
+    found = [*_levels(broken), *_reading(broken, protocol), *_apart(broken, protocol)]
+    before = stopped(predict_workload(broken.workload, protocol, examples=False))
+    priced = []
+    for repair in found:
+        after = predict_workload(repair.workload, named(repair.protocol), examples=False)
+        brings = tuple(pair for pair in stopped(after) if pair not in before)
+        priced.append(replace(repair, brings=brings))
+    yield from sorted(priced, key=lambda repair: len(repair.brings) + len(repair.apart))
+
+
+def _levels(broken: Robustness) -> Iterator[Repair]:
+    for other in format_named(DELTA).protocols:
+        if other != broken.protocol:
+            spec = named(other)
+            if robustness(broken.workload, spec, broken.promise).word == "safe":
+                title = f"the level {spec.setting.rpartition('= ')[2]}"
+                yield Repair(title, broken.workload, other)
+
+
+def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
+    """Let an append read whether its row is there: then it is no blind append."""
+    for one in broken.workload.statements:
+        for sql in _if_none(broken.workload, one):
+            try:
+                changed = with_statement(broken.workload, one, sql)
+            except IsolitmusError:
+                continue
+            if robustness(changed, protocol, broken.promise).word == "safe":
+                yield Repair(f"{one.name} as {sql}", changed, protocol.name)
+
+
+def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
+    """An INSERT of one row as one that looks whether a row of that partition is there with the same first column."""
+    insert = one.statement
+    if not isinstance(insert, Insert) or insert.overwrite or len(insert.query) != 1:
+        return
+    (branch,) = insert.query
+    if not isinstance(branch, Values) or len(branch.rows) != 1 or branch.where is not None:
+        return
+    schema = workload.tables[insert.target]
+    row = [str(item) for item in branch.rows[0]]
+    keys = dict.fromkeys((0, *schema.partition_indexes))
+    same = " AND ".join(f"{schema.columns[k].name} = {row[k]}" for k in keys)
+    none = f"NOT EXISTS (SELECT 1 FROM {schema.name} WHERE {same})"
+    yield f"INSERT INTO {schema.name} SELECT {', '.join(row)} WHERE {none}"
+
+
+def _apart(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
+    """The fewest pairs of jobs that must not overlap: each danger has to lose one of its own."""
+    workload, dangers = broken.workload, []
+    found = broken
+    for _ in range(ROUNDS):
+        if found.word == "safe":
+            chosen = sorted(workload.apart - broken.workload.apart)
+            pairs = tuple((a, b) for a, b in chosen if a <= b)
+            yield Repair(f"never overlap {_words(pairs)}", workload, protocol.name, pairs)
+            return
+        if not found.counterexamples:
+            return
+        dangers += [
+            [_ordered(one.danger.members[-1].job, other.job) for other in one.danger.members[:-1]]
+            for one in found.counterexamples
+        ]
+        apart = {pair for a, b in _hit(dangers) for pair in ((a, b), (b, a))}
+        workload = replace(broken.workload, apart=broken.workload.apart | apart)
+        found = robustness(workload, protocol, broken.promise)
+
+
+def _ordered(a: str, b: str) -> Pair:
+    return (a, b) if a <= b else (b, a)
+
+
+def _words(pairs: Sequence[Pair]) -> str:
+    said = [f"two runs of {a}" if a == b else f"{a} and {b}" for a, b in pairs]
+    return ", nor ".join(said)
+
+
+def _hit(dangers: Sequence[Sequence[Pair]]) -> list[Pair]:
+    """The fewest pairs of which each danger has one."""
+    import z3
+
+    chosen = {pair: z3.Bool(f"{pair[0]} apart from {pair[1]}") for d in dangers for pair in d}
+    solver = z3.Optimize()
+    for danger in dangers:
+        solver.add(z3.Or(*(chosen[pair] for pair in danger)))
+    for pair, name in sorted(chosen.items()):
+        # of two choices of one size the one that lets two runs of a job overlap
+        solver.add_soft(z3.Not(name), weight=11 if pair[0] == pair[1] else 10)
+    solver.check()
+    model = solver.model()
+    return [pair for pair, name in chosen.items() if z3.is_true(model.eval(name))]

@@ -1,0 +1,407 @@
+"""The verb ``robust``: whether jobs keep a promise, however often they run and with whatever parameters.
+
+Safe is a proof: each pattern that a broken promise has to have (``checker.robustness.dangers``) was refuted. A
+pattern that is not refuted is made a litmus test, carried out and judged; only a run that the promise
+forbids is a counterexample. What is neither is unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import product
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from isolitmus.checker.reading.monotone import monotone
+from isolitmus.checker.robustness.casting import Instances
+from isolitmus.checker.robustness.dangers import Danger, Dangers, Link
+from isolitmus.checker.robustness.staging import Stage
+from isolitmus.checker.runs import run
+from isolitmus.checker.templates.codes import NoValue
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.readable import Readable
+from isolitmus.model.statement import Read
+from isolitmus.model.verdict import Forbidden
+from isolitmus.model.workload import JobStatement
+from isolitmus.specs.sql import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from isolitmus.checker.robustness.dangers import DangerQuestion, Refuted
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import Workload
+
+__all__ = ["PROMISES", "Counterexample", "Robustness", "robustness"]
+
+PROMISES = ("write-serializable", "update-serializable", "log-serializable")
+"""The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
+one; everybody sees the order of the log."""
+Safety = Literal["safe", "unsafe", "unknown"]
+MODELS = 3
+"""So many proposals of the solver are carried out for one way in which a danger may come about."""
+WAYS = 2
+"""Once there is a counterexample, so many ways are looked at for a table that no serial order gives."""
+ASSUMED = (
+    "jobs do what their statements say, and read besides only what they declare as let",
+    "every statement reads one version of its tables, and commits are versions in the order of the log",
+    "nobody else writes to the tables, and no job changes their columns or properties",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample(Readable):
+    """A danger that comes about."""
+
+    danger: Danger
+    """Who takes part."""
+    test: Litmus
+    """The smallest test that shows it."""
+    explained: tuple[str, ...]
+    """The serial orders that give the table all the same; none: it is a table that no order gives."""
+
+    def __repr__(self) -> str:
+        return f"{self.danger.schedule}: {'; '.join(self.explained) or 'no serial order'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness(Readable):
+    """Whether a workload keeps a promise under a protocol."""
+
+    workload: Workload
+    """Whose jobs they are."""
+    protocol: str
+    """The commit check."""
+    promise: str
+    """The level that is promised."""
+    word: Safety
+    """``safe``, with a proof; ``unsafe``, with counterexamples; or ``unknown``."""
+    refuted: tuple[Refuted, ...] = ()
+    """The patterns that were refuted, each with its question."""
+    counterexamples: tuple[Counterexample, ...] = ()
+    """One for each pattern that comes about."""
+    why: tuple[str, ...] = ()
+    """Why it is unknown."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def lemmas(self) -> Mapping[str, int]:
+        """What was proved, and of how many patterns."""
+        return Counter(one.danger.lemma for one in self.refuted)
+
+    @property
+    def worst(self) -> Counterexample | None:
+        """A table that no order gives, if there is one; else any counterexample."""
+        unexplained = [one for one in self.counterexamples if not one.explained]
+        return next(iter((*unexplained, *self.counterexamples)), None)
+
+    def __repr__(self) -> str:
+        return f"{self.promise} under {self.protocol}: {self.word}"
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as docs/interface.md, 6, has it."""
+        return {
+            "workload": self.workload.name,
+            "protocol": self.protocol,
+            "promise": self.promise,
+            "word": self.word,
+            "refuted": dict(self.lemmas),
+            "counterexamples": [
+                {
+                    "schedule": one.danger.schedule,
+                    "litmus": str(one.test),
+                    "serial": list(one.explained),
+                }
+                for one in self.counterexamples
+            ],
+            "why": list(self.why),
+            "assumptions": list(ASSUMED),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def robustness(
+    workload: Workload,
+    protocol: Spec,
+    promise: str,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> Robustness:
+    """Whether any number of runs of the jobs, with any parameters, keep a promise under a protocol.
+
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.workload_file import read_workload
+    >>> jobs = read_workload('''
+    ... ddl = "CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)"
+    ... [jobs.ingest]
+    ... sql = "INSERT INTO t VALUES (:id, :day)"
+    ... parameters = { id = "INT", day = "INT" }
+    ... [jobs.cleanup]
+    ... sql = "DELETE FROM t WHERE day = :day"
+    ... parameters = { day = "INT" }
+    ... ''', "jobs")
+    >>> under = protocol("delta-write-serializable")
+    >>> robustness(jobs, under, "write-serializable"), robustness(jobs, under, "log-serializable")
+    (write-serializable under delta-write-serializable: safe, log-serializable under delta-write-serializable: unsafe)
+    """
+    start = monotonic()
+    instances = Instances(workload)
+    instances.check_domains()
+    asking = _Asking(instances, protocol, promise, tell)
+    found = asking.answer()
+    return replace(found, seconds=monotonic() - start)
+
+
+class _Asking:
+    """One promise of one workload under one protocol."""
+
+    def __init__(
+        self,
+        instances: Instances,
+        protocol: Spec,
+        promise: str,
+        tell: Callable[[str], None] | None,
+    ) -> None:
+        self.workload = instances.workload
+        self.instances = instances
+        self.protocol = protocol
+        self.promise = promise
+        self.tell = tell
+        self.dangers = Dangers(instances, protocol)
+        statements = self.workload.statements
+        self.writers = [one for one in statements if not isinstance(one.statement, Read)]
+        self.readers = [one for one in statements if isinstance(one.statement, Read)]
+        self.found: list[Counterexample] = []
+        self.why: list[str] = []
+        self.sources: list[JobStatement] = []
+        self.open: list[tuple[JobStatement, JobStatement, JobStatement, str]] = []
+
+    def answer(self) -> Robustness:
+        """What comes of all patterns."""
+        if not monotone(self.protocol):
+            self.why.append(
+                f"{self.protocol.name} may let more through where there are more commits, so nothing is proved"
+            )
+        back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
+        self.sources = list({last.name: last for last, _ in back}.values())
+        for last, early in back:
+            match self.promise:
+                case "log-serializable":
+                    self._look(_pair(last, early))
+                case "update-serializable":
+                    for reader in self.readers or [self._any_reader(early)]:
+                        self._look(_seen_by(last, early, reader))
+                        self._around(last, early, reader)
+            if self.promise != "log-serializable":
+                self._cycles(last, early)
+        apart = [
+            one.name for one in self.writers if one.let and self.dangers.reads(one, self.writers)
+        ]
+        if apart and back and self.promise != "log-serializable":
+            self.why.append(
+                f"what the client of {', '.join(apart)} reads outside of its transaction is looked at in"
+                " cycles of at most three"
+            )
+        for open_ in () if self.found else self.open:
+            self._longer(*open_)
+        word: Safety = (
+            "unsafe" if self.found else "unknown" if self.why or self.dangers.unsure else "safe"
+        )
+        unsure = [f"the solver gave up on {title}" for title in self.dangers.unsure]
+        return Robustness(
+            self.workload, self.protocol.name, self.promise, word, tuple(self.dangers.proofs),
+            tuple(sorted(self.found, key=lambda one: len(one.danger.members))),
+            () if self.found else tuple(dict.fromkeys((*self.why, *unsure))),
+        )  # fmt: skip
+
+    def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
+        """Whether the one may miss the other, and commit."""
+        if self.tell is not None:
+            self.tell(f"{last.name} overtaken by {early.name}")
+        if not self.workload.overlap(last.job, early.job):
+            return False
+        return any(self.dangers.possible(one) is not None for one in _variants(_pair(last, early)))
+
+    def _cycles(self, last: JobStatement, early: JobStatement) -> None:
+        """The cycles of writers around a pair that goes back."""
+        if self._look(_skew(last, early)):
+            return
+        if self.dangers.reads(early, self.writers):
+            self.why.append(
+                f"{last.name} may miss {early.name}, which itself may miss others: what goes back twice is"
+                " looked for among two transactions only"
+            )
+        for between in self.writers:
+            if self.workload.overlap(last.job, between.job):
+                kinds = [
+                    kind
+                    for kind in ("wr", "ww", "rw")
+                    if self.dangers.depends(kind, early, between)
+                ]
+                met = [self._look(_triple(last, early, between, kind)) for kind in kinds]
+                self.open += [(last, early, between, kind) for kind in kinds if not any(met)]
+
+    def _longer(
+        self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
+    ) -> None:
+        """The same with a way back by way of others. That way ends with who is missed by the last one and has
+        read what it changes; or with one that it has seen, and then leads through another one that goes
+        back, of which the same is true: all before it on the way came after its snapshot.
+        """
+        open_ = _open(last, early, between, kind)
+        if self.dangers.possible(open_) is None:
+            return
+        reach = self.dangers.reachable(between, self.writers)
+        for later in self.sources:
+            if later.name != last.name and later.name not in reach:
+                continue
+            for other in self.writers:
+                if other.name not in reach or not self.workload.overlap(later.job, other.job):
+                    continue
+                if self.dangers.possible(_entry(other, later)) is None:
+                    continue
+                four = _four(last, early, between, other, kind) if later.name == last.name else ()
+                if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
+                    self.why.append(
+                        f"{' '.join(open_.names)} may be part of a longer cycle by way of {other.name}"
+                    )
+
+    def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
+        """A reader between others that depend on what was missed, and on which the last one depends."""
+        seen = [w for w in self.writers if w.name in self.dangers.reachable(early, self.writers)]
+        after = [w for w in self.writers if self.dangers.depends("rw", reader, w)]
+        before = any(self.dangers.depends("wr", w, reader) for w in seen)
+        beyond = any(last.name in self.dangers.reachable(w, self.writers) for w in after)
+        direct = self.dangers.depends("wr", early, reader) and last in after
+        if (
+            not direct
+            and (before or self.dangers.depends("wr", early, reader))
+            and (beyond or last in after)
+        ):
+            self.why.append(
+                f"{reader.name} may stand between {early.name} and {last.name} by way of others, which is not looked for"
+            )
+
+    def _any_reader(self, early: JobStatement) -> JobStatement:
+        """Somebody who reads the whole table."""
+        table = early.statement.target  # type: ignore[union-attr] # it writes
+        sql = f"SELECT * FROM {table}"
+        return JobStatement(
+            "reader", early.job, sql, read_statement(sql, self.workload.tables), {}, {}
+        )
+
+    def _look(self, danger: Danger) -> bool:
+        """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
+        return any([self._look_at(one) for one in _variants(danger)])  # noqa: C419 - at all of them
+
+    def _look_at(self, danger: Danger) -> bool:
+        question = self.dangers.possible(danger)
+        if question is None:
+            return False
+        shown = self._shown(question)
+        if shown is not None:
+            self.found.append(shown)
+        else:
+            self.why.append(
+                f"{' '.join(danger.names)} is not refuted, and nothing that the solver proposes breaks the promise"
+            )
+        return True
+
+    def _shown(self, question: DangerQuestion) -> Counterexample | None:
+        """A test that the promise forbids; one that no serial order explains, if there is one."""
+        best: Counterexample | None = None
+        for way, (asked, wanted) in enumerate(question.ways):
+            if best is not None and way >= WAYS:
+                break
+            more: list[Any] = []
+            for k in range(MODELS if best is None else 2):
+                model = asked.example(wanted, *more, apart=k > 0)
+                if model is None:
+                    break
+                found = self._carried_out(question, model)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+                values = [t.value for m in question.members for t in m.terms.parameters.values()]
+                other = [v != model.eval(v, model_completion=True) for v in values]
+                more.append(asked.z3.Or(*other))
+        return best
+
+    def _carried_out(self, question: DangerQuestion, model: Any) -> Counterexample | None:
+        danger = question.danger
+        stage = Stage(self.instances, model, question.members, danger.schedule)
+        best: Counterexample | None = None
+        try:
+            for test in stage.tests(f"{' and '.join(danger.names)}: not {self.promise}"):
+                found = self._judged(test, danger)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+        except (NoValue, IsolitmusError):
+            return best
+        return best
+
+    def _judged(self, test: Litmus, danger: Danger) -> Counterexample | None:
+        """The test as a counterexample, if the promise forbids what comes of it."""
+        try:
+            judged = run(test, self.protocol)
+            if any(
+                t.aborted or t.outcome.startswith("error") for t in judged.run.transactions.values()
+            ):
+                return None
+            if not isinstance(judged.levels[self.promise], Forbidden):
+                return None
+            serial = judged.serial
+        except IsolitmusError:
+            return None
+        outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
+        expect = {self.protocol.name: Expectation(outcome=outcome, fails=(self.promise,))}
+        name = "-".join(danger.names)
+        return Counterexample(danger, replace(test, name=name, expect=expect), serial.orders)
+
+
+def _variants(danger: Danger) -> Iterator[Danger]:
+    """A danger, and the same by what the last one's client reads before it starts."""
+    yield danger
+    if danger.members[-1].let and any(link.target < link.source for link in danger.links):
+        yield replace(danger, outside=True)
+
+
+def _pair(last: JobStatement, early: JobStatement) -> Danger:
+    return Danger((early, last), links=(Link("rw", 1, 0),))
+
+
+def _entry(other: JobStatement, last: JobStatement) -> Danger:
+    return Danger((other, last), links=(Link("rw", 0, 1),), closed=False)
+
+
+def _skew(last: JobStatement, early: JobStatement) -> Danger:
+    return Danger((early, last), links=(Link("rw", 1, 0), Link("rw", 0, 1)))
+
+
+def _seen_by(last: JobStatement, early: JobStatement, reader: JobStatement) -> Danger:
+    links = (Link("rw", 2, 0), Link("wr", 0, 1), Link("rw", 1, 2))
+    return Danger((early, reader, last), frozenset({(0, 1)}), links)
+
+
+def _triple(last: JobStatement, early: JobStatement, between: JobStatement, kind: str) -> Danger:
+    links = (Link("rw", 2, 0), Link(kind, 0, 1), Link("rw", 1, 2))
+    return Danger((early, between, last), frozenset({(0, 1)}), links)
+
+
+def _open(last: JobStatement, early: JobStatement, between: JobStatement, kind: str) -> Danger:
+    links = (Link("rw", 2, 0), Link(kind, 0, 1))
+    return Danger((early, between, last), frozenset({(0, 1)}), links, closed=False)
+
+
+def _four(
+    last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
+) -> Iterator[Danger]:
+    seen = frozenset({(0, 1), (0, 2), (1, 2)})
+    for second in ("wr", "ww", "rw"):
+        links = (Link("rw", 3, 0), Link(kind, 0, 1), Link(second, 1, 2), Link("rw", 2, 3))
+        yield Danger((early, between, other, last), seen, links)

@@ -1,0 +1,134 @@
+"""What a solver proposes as a litmus test: parameters and rows from its model, cut down to what is needed.
+
+A proposal is not an answer: the test is carried out, and what becomes of it decides.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.templates.codes import NoValue
+from isolitmus.model.client import Client
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule
+from isolitmus.model.statement import Optimize, Read
+from isolitmus.model.values import literal, sort_rows
+from isolitmus.specs.parameters import bound, one_line
+from isolitmus.specs.sql import resolve
+from isolitmus.specs.sql_parse import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.robustness.casting import Instances, Participant
+    from isolitmus.checker.templates.codes import Codes
+    from isolitmus.checker.templates.terms import ValueTerm
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Row, Value
+
+__all__ = ["Stage", "values_of"]
+
+MOST = 3
+"""So many rows an example has at first."""
+TESTS = 80
+"""So many ways to fill the tables are tried for a proposal."""
+
+
+class Stage:
+    """A model of the solver for some roles, and a schedule of them."""
+
+    def __init__(
+        self, cast: Instances, model: Any, roles: Sequence[Participant], schedule: str
+    ) -> None:
+        self.cast = cast
+        self.model = model
+        self.roles = roles
+        self.schedule = schedule
+
+    def tests(self, title: str) -> Iterator[Litmus]:
+        """Litmus tests with the proposed parameters, those with few rows at the start first."""
+        transactions, clients = self._transactions()
+        schedule = Schedule.parse(self.schedule, transactions)
+        for inits in islice(self._starts(), TESTS):
+            yield Litmus(
+                "example", title, "", self.cast.workload.tables, tuple(inits), transactions, schedule,
+                clients=clients,
+            )  # fmt: skip
+
+    def _starts(self) -> Iterator[list[Statement]]:
+        """Ways to fill the tables at the start: few rows first, in one file, in one each, and in two."""
+        rows = self._rows()
+        compacts = any(isinstance(role.statement.statement, Optimize) for role in self.roles)
+        for many in range(min(MOST, len(rows)) + 1):
+            for some in combinations(rows, many):
+                yield list(self._inits(some, together=True))
+                if many > 1:
+                    yield list(self._inits(some, together=False))
+                if many and compacts:
+                    yield list(self._inits(some, together=True)) * 2
+
+    def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
+        transactions: dict[str, Statement] = {}
+        clients: dict[str, Client] = {}
+        for role in self.roles:
+            values = values_of(self.cast.codes, self.model, role)
+            lets = role.statement.let
+            given = {p: v for p, v in values.items() if p not in lets}
+            sql = bound(one_line(role.statement.sql), given)
+            syntax = Syntax(sql).typed({p: role.statement.types[p] for p in lets})
+            transactions[role.name] = (
+                resolve(syntax, self.cast.workload.tables) if lets else self.cast.read(sql)
+            )
+            queries: dict[str, Read] = {}
+            for parameter, query in lets.items():
+                read = self.cast.read(bound(query.sql, given))
+                assert isinstance(read, Read)
+                queries[parameter] = read
+            if queries:
+                clients[role.name] = Client(let=queries)
+        return transactions, clients
+
+    def _rows(self) -> list[tuple[str, Row]]:
+        found: dict[tuple[str, Row], None] = {}
+        for role in self.roles:
+            for table, row in role.terms.rows:
+                schema = self.cast.workload.tables[table]
+                try:
+                    values = tuple(
+                        value_of(self.cast.codes, self.model, term, column.type)
+                        for term, column in zip(row, schema.columns, strict=True)
+                    )
+                except NoValue:
+                    continue
+                found[table, values] = None
+        return list(found)
+
+    def _inits(self, rows: Sequence[tuple[str, Row]], *, together: bool) -> Iterator[Statement]:
+        by_table: dict[str, list[Row]] = {}
+        for table, row in rows:
+            by_table.setdefault(table, []).append(row)
+        for table, some in by_table.items():
+            lists = [sort_rows(some)] if together else [(row,) for row in sort_rows(some)]
+            for each in lists:
+                written = ", ".join(f"({', '.join(map(literal, row))})" for row in each)
+                yield self.cast.read(f"INSERT INTO {table} VALUES {written}")
+
+
+def values_of(codes: Codes, model: Any, role: Participant) -> dict[str, Value]:
+    """The parameters of a role in a model; NoValue if one has none."""
+    job = role.statement.types
+    return {p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in job.items()}
+
+
+def value_of(codes: Codes, model: Any, term: ValueTerm, type_: Any) -> Value:
+    """The value of a term in a model."""
+    import z3
+
+    if z3.is_true(model.eval(term.null, model_completion=True)):
+        return None
+    found = model.eval(term.value, model_completion=True)
+    if z3.is_bool(found):
+        return bool(z3.is_true(found))
+    return codes.value(Fraction(str(found)), type_)

@@ -1,0 +1,40 @@
+"""The page of a prediction: who stops whom, when, and the smallest example of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.telling.figures import render_template
+from isolitmus.checker.telling.prediction_words import meeting_words
+
+if TYPE_CHECKING:
+    from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
+    from isolitmus.checker.telling.figures import Made
+
+__all__ = ["prediction_page"]
+
+WORDS = {"apart": "never at a time", "unknown": "unknown", "never": "never"}
+
+
+def prediction_page(prediction: JobPrediction, made: Made) -> str:
+    """The page: no script, nothing loaded from anywhere, every text escaped."""
+    names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
+    return render_template(
+        "prediction.html.j2",
+        prediction=prediction,
+        made=made,
+        names=names,
+        cells={(m.loser, m.winner): m for m in prediction.meetings},
+        word=_word,
+        words=meeting_words,
+    )
+
+
+def _word(meeting: Meeting) -> str:
+    """What stands in a cell."""
+    if meeting.word in WORDS:
+        return WORDS[meeting.word]
+    condition = " and ".join(meeting.condition)
+    if meeting.certain:
+        return f"whenever {condition}" if condition else "always"
+    return f"only if {condition}" if condition else "sometimes"

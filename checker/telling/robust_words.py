@@ -1,0 +1,129 @@
+"""Whether jobs are safe, in lines for a person: a table of promises and levels, then each answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.robustness.robust import ASSUMED
+from isolitmus.checker.telling.draw import run_lines, timeline
+from isolitmus.model.number import many
+from isolitmus.specs.catalogue import protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.robustness.repairs import Repair
+    from isolitmus.checker.robustness.robust import Counterexample, Robustness
+
+__all__ = ["repair_lines", "robust_lines", "robust_table"]
+
+MEANT = {
+    "write-serializable": "the table is one that the jobs could have made one by one",
+    "update-serializable": "each reader alone sees a table that the jobs could have made one by one",
+    "log-serializable": "the jobs could have run one by one in the order of the log, whoever looks",
+}
+LEMMAS = {
+    "nothing goes back": "that a statement commits though it missed one that changed what it read",
+    "no reader in between": "that a reader sees what such a statement missed, and not what it did",
+    "no cycle": "that what it missed was built upon by others, which missed it in turn",
+    "no way back": "that what it missed was built upon by others in its window",
+}
+SHOWN = 3
+CONFLICTS_ALONE = "write-serializable"
+"""The promise that asks for no more than a serial order: if there is one all the same, only the conflicts forbid it."""
+ENDS = {
+    "write-serializable": "All commit. Their conflicts have no serial order; the table that is left is that of {}.",
+    "update-serializable": "All commit. The table that is left is that of {}, in which no reader sees what this one sees.",
+    "log-serializable": "All commit. In the order of the log they do not give the table; that of {} does.",
+}
+
+
+def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
+    """A row for each promise, a column for each commit check, and which of them one needs."""
+    promises = list(dict.fromkeys(a.promise for a in answers))
+    levels = list(dict.fromkeys(a.protocol for a in answers))
+    said = {(a.promise, a.protocol): _word(a) for a in answers}
+    width = max(map(len, promises))
+    shown = {level: _level(level) for level in levels}
+    columns = {n: max(len(shown[n]), *(len(said[p, n]) for p in promises)) for n in levels}
+    yield f"{'':<{width}}  {'  '.join(f'{shown[n]:<{columns[n]}}' for n in levels)}".rstrip()
+    for promise in promises:
+        cells = "  ".join(f"{said[promise, n]:<{columns[n]}}" for n in levels)
+        yield f"{promise:<{width}}  {cells}".rstrip()
+    yield ""
+    for promise in promises:
+        safe = [shown[n] for n in levels if said[promise, n] == "safe"]
+        need = (
+            f"each of {' and '.join(safe)} will do"
+            if len(safe) > 1
+            else f"{safe[0]} it takes"
+            if safe
+            else "no level that was asked is known to do"
+        )
+        yield f"{promise}, {MEANT[promise]}: {need}."
+
+
+def _level(name: str) -> str:
+    return protocol(name).setting.rpartition("= ")[2] or name
+
+
+def _word(answer: Robustness) -> str:
+    worst = answer.worst
+    explained = worst is not None and worst.explained and answer.promise == CONFLICTS_ALONE
+    return "unsafe, explained" if explained else answer.word
+
+
+def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
+    """The proof, or the smallest counterexample, unless one ``before`` has shown it, or why it is unknown."""
+    yield f"{answer.promise} at {_level(answer.protocol)}: {_word(answer)}"
+    if answer.word == "safe":
+        yield "  Proved, for any number of runs, any parameters and any rows. Refuted was"
+        for lemma, number in answer.lemmas.items():
+            yield f"    {LEMMAS[lemma]}: {many(number, 'way')}"
+        if not answer.lemmas:
+            yield "    nothing: no two of these jobs are about one row"
+        return
+    for why in answer.why[:SHOWN]:
+        yield f"  unknown: {why}"
+    worst = answer.worst
+    if worst is None:
+        return
+    patterns = many(len(answer.counterexamples), "pattern")
+    breaks = "breaks" if len(answer.counterexamples) == 1 else "break"
+    for other in before:
+        if (
+            other.worst is not None
+            and other.worst.danger.key == worst.danger.key
+            and other.protocol == answer.protocol
+        ):
+            yield f"  {patterns} of statements {breaks} it, among them that of {other.promise}."
+            return
+    yield f"  {patterns} of statements {breaks} it; the smallest, and if there is one of which no order gives the table:"
+    yield ""
+    yield from (f"  {line}".rstrip() for line in run_lines(worst.test))
+    yield ""
+    yield from (f"  {line}" for line in timeline(worst.test.schedule).split("\n"))
+    yield ""
+    yield f"  {_end(worst, answer.promise)}"
+
+
+def _end(worst: Counterexample, promise: str) -> str:
+    if not worst.explained:
+        return "All commit, and no serial order of them gives the table."
+    return ENDS[promise].format("; or ".join(worst.explained))
+
+
+def assumption_lines() -> Iterator[str]:
+    """What a proof takes for granted."""
+    yield f"Assumed: {'; '.join(ASSUMED)}."
+
+
+def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:
+    """What would make it safe, and the price."""
+    if not repairs:
+        yield f"Nothing that was tried makes it {answer.promise} at {_level(answer.protocol)}."
+        return
+    yield f"What would make it {answer.promise}, each proved:"
+    for repair in repairs:
+        price = ", ".join(f"{a} by {b}" for a, b in repair.brings)
+        yield f"  {repair.title}" + (f"; then may be stopped: {price}" if price else "")

@@ -1,0 +1,255 @@
+"""A statement with parameters as formulas over rows: which it may add, which it may remove or change.
+
+Whatever an instance of the statement does to some table, the formulas say that it may; they say more where a
+condition has no formula. Rows of other tables, and of the source of a MERGE, are unknowns of the instance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.templates.terms import ValueTerm
+from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
+from isolitmus.model import statement as st
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.checker.templates.terms import RowTerm, Terms
+    from isolitmus.model.schema import Schema
+
+__all__ = ["TEMPLATES", "Given", "Template", "alike", "same_partition"]
+
+TEMPLATES = (
+    st.Insert,
+    st.Delete,
+    st.Update,
+    st.Merge,
+    st.Truncate,
+    st.Optimize,
+    st.Vacuum,
+    st.Read,
+)
+"""The statements that have one."""
+
+
+class Given(NamedTuple):
+    """A row that a query gives if some condition holds."""
+
+    when: Any
+    values: RowTerm
+
+
+def alike(terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None) -> Any:
+    """That two rows have the same values, in all columns or in these; NULL is like NULL."""
+    indexes = range(len(a)) if columns is None else columns
+    return terms.z3.And(*(_same(terms, a[k], b[k]) for k in indexes))
+
+
+def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
+    z3 = terms.z3
+    one_sort = z3.is_bool(a.value) == z3.is_bool(b.value)
+    said = a.value == b.value if one_sort else terms.some("equal")
+    return z3.And(a.null == b.null, z3.Or(a.null, said))
+
+
+def same_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
+    """That two rows of a table are in one partition."""
+    return alike(terms, a, b, dict.fromkeys(schema.partition_indexes))
+
+
+class Template:
+    """One instance of a statement, whose parameters and other unknowns are those of ``terms``."""
+
+    def __init__(
+        self, statement: st.Statement, schemas: Mapping[str, Schema], terms: Terms
+    ) -> None:
+        assert isinstance(statement, TEMPLATES)
+        self.statement = statement
+        self.schemas = schemas
+        self.terms = terms
+        self.z3 = terms.z3
+
+    @property
+    def target(self) -> Schema | None:
+        """The table that it writes to; None: it only reads."""
+        return None if isinstance(self.statement, st.Read) else self.schemas[self.statement.target]
+
+    def adds(self, row: RowTerm) -> Any:
+        """That it may put the row in, or make it what it is."""
+        z3 = self.z3
+        match self.statement:
+            case st.Insert(query=query, generates=generated):
+                columns = {k: None for k in range(len(row)) if k not in generated}
+                return z3.Or(
+                    *(
+                        z3.And(given.when, alike(self.terms, given.values, row, columns))
+                        for given in self.given(query)
+                    )
+                )
+            case st.Update(where=where, sets=sets):
+                before = self._row_of_target("before")
+                after = self._set(sets, before, (before,))
+                return z3.And(self.terms.holds(where, (before,)), alike(self.terms, after, row))
+            case st.Merge():
+                return z3.Or(*self._merged(row))
+        return z3.BoolVal(False)
+
+    @property
+    def certain(self) -> tuple[RowTerm, ...]:
+        """The rows that it puts in, whatever there is."""
+        match self.statement:
+            case st.Insert(query=query, generates=()):
+                return tuple(row for branch in query for row in self._surely(branch))
+        return ()
+
+    def _surely(self, branch: qu.Branch) -> Iterator[RowTerm]:
+        """The rows that a branch gives, whatever there is."""
+        if isinstance(branch, qu.Select):
+            if branch.grouped and not branch.keys:
+                yield tuple(self.terms.value(item, ()) for item in branch.items)
+        elif isinstance(branch, qu.Values) and branch.where is None:
+            for values in branch.rows:
+                yield tuple(self.terms.value(item, ()) for item in values)
+
+    def removes(self, row: RowTerm) -> Any:
+        """That it may take the row out, or change it."""
+        z3 = self.z3
+        match self.statement:
+            case st.Insert(overwrite=True, where=where, options=options, query=query):
+                if options.using:
+                    return self.terms.some("replaced")
+                if not (options.dynamic and self._schema.partition_indexes):
+                    return self.terms.holds(where, (row,))
+                return z3.Or(
+                    *(
+                        z3.And(
+                            given.when,
+                            same_partition(self.terms, self._schema, given.values, row),
+                        )
+                        for given in self.given(query)
+                    )
+                )
+            case st.Delete(where=where) | st.Update(where=where):
+                return self.terms.holds(where, (row,))
+            case st.Truncate():
+                return z3.BoolVal(True)
+            case st.Merge(matched=matched, by_source=by_source):
+                pairs = [
+                    (given, (row, given.values)) for given in self.given(self.statement.source)
+                ]
+                gone = [
+                    z3.And(given.when, self._paired(rows), self.terms.holds(c.condition, rows))
+                    for given, rows in pairs
+                    for c in matched
+                ]
+                gone += [self.terms.holds(c.condition, (row,)) for c in by_source]
+                return z3.Or(*gone)
+        return z3.BoolVal(False)
+
+    def pairs(self, row: RowTerm) -> Any:
+        """Of a MERGE, that it reads the row: because ON pairs it, or nothing does."""
+        z3, merge = self.z3, self.statement
+        assert isinstance(merge, st.Merge)
+        read = [
+            z3.And(
+                given.when,
+                self._paired((row, given.values)),
+                z3.BoolVal(True)
+                if merge.not_matched
+                else z3.Or(
+                    *(self.terms.holds(c.condition, (row, given.values)) for c in merge.matched)
+                ),
+            )
+            for given in self.given(merge.source)
+        ]
+        read += [self.terms.holds(c.condition, (row,)) for c in merge.by_source]
+        return z3.Or(*read)
+
+    def given(self, query: qu.Query) -> Iterator[Given]:
+        """The rows that a query may give."""
+        for branch in query:
+            if isinstance(branch, qu.Values):
+                for row in branch.rows:
+                    when = self.terms.holds(branch.where, ())
+                    yield Given(when, tuple(self.terms.value(item, ()) for item in row))
+                continue
+            for rows, met in self._sides(branch):
+                when = self.z3.And(met, self.terms.holds(branch.where, rows))
+                values = tuple(self._item(item, rows) for item in branch.items)
+                if branch.grouped and not branch.keys:  # one row, whatever there is
+                    when = self.z3.BoolVal(True)
+                yield Given(when, values)
+
+    def _sides(self, branch: qu.Select | qu.Joined) -> list[tuple[tuple[RowTerm | None, ...], Any]]:
+        """The rows that a branch is FROM, one of each side, and when; of a side that only must not be there none."""
+        true = self.z3.BoolVal(True)
+        if isinstance(branch, qu.Select):
+            return [((self.terms.row(self.schemas[branch.table], branch.table),), true)]
+        found: list[tuple[tuple[RowTerm | None, ...], Any]] = [((), true)]
+        for source in branch.sources:
+            more: list[tuple[tuple[RowTerm | None, ...], Any]] = []
+            for rows, when in found:
+                if source.how == "anti":
+                    more.append(((*rows, None), when))
+                    continue
+                for given in self.given(source.query):
+                    joined = (*rows, given.values)
+                    met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
+                    more.append((joined, met))
+                    if source.how == "left":
+                        empty = tuple(ValueTerm(one.value, true) for one in given.values)
+                        more.append(((*rows, empty), when))
+            found = more
+        return found
+
+    def _item(self, item: ex.Expr, rows: tuple[RowTerm | None, ...]) -> Any:
+        value = self.terms.value(item, rows)
+        if isinstance(item, ex.Aggregate) and item.function == "count":
+            return value._replace(null=self.z3.BoolVal(False))
+        return value
+
+    @property
+    def _schema(self) -> Schema:
+        assert not isinstance(self.statement, st.Read)
+        return self.schemas[self.statement.target]
+
+    def _row_of_target(self, name: str) -> RowTerm:
+        return self.terms.row(self._schema, name)
+
+    def _paired(self, rows: tuple[RowTerm, ...]) -> Any:
+        assert isinstance(self.statement, st.Merge)
+        return self.terms.holds(self.statement.on, rows)
+
+    def _set(
+        self, sets: tuple[tuple[int, ex.Expr], ...], row: RowTerm, rows: tuple[RowTerm, ...]
+    ) -> RowTerm:
+        new = dict(sets)
+        return tuple(
+            self.terms.value(new[k], rows) if k in new else value for k, value in enumerate(row)
+        )
+
+    def _merged(self, row: RowTerm) -> Iterator[Any]:
+        """How a MERGE may have made a row."""
+        z3, merge = self.z3, self.statement
+        assert isinstance(merge, st.Merge)
+        for given in self.given(merge.source):
+            for new in merge.not_matched:
+                rows = ((), given.values)
+                values = tuple(self.terms.value(value, rows) for value in new.values)
+                made = z3.And(given.when, self.terms.holds(new.condition, rows))
+                yield z3.And(made, alike(self.terms, values, row))
+            for clause in merge.matched:
+                if clause.action == "update":
+                    before = self._row_of_target("before")
+                    both = (before, given.values)
+                    met = z3.And(
+                        given.when, self._paired(both), self.terms.holds(clause.condition, both)
+                    )
+                    yield z3.And(met, alike(self.terms, self._set(clause.sets, before, both), row))
+        for clause in merge.by_source:
+            if clause.action == "update":
+                before = self._row_of_target("before")
+                met = self.terms.holds(clause.condition, (before,))
+                yield z3.And(met, alike(self.terms, self._set(clause.sets, before, (before,)), row))

@@ -1,0 +1,94 @@
+"""``isolitmus predict``: which of one's own jobs stop which, when, and what would end it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.checker.robustness.changes import tried
+from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.telling.prediction_words import change_lines, prediction_lines
+from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import print_json, progress, say, writes
+from isolitmus.specs.writing import write_whole
+
+if TYPE_CHECKING:
+    from isolitmus.checker.robustness.prediction import JobPrediction
+
+__all__ = ["predict"]
+
+
+@writes(save=True, html=False)
+def predict(
+    jobs: Jobs,
+    *,
+    ddl: Ddl = None,
+    table: TableFolder = None,
+    level: Level = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the smallest examples here, as litmus files."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
+    ] = None,
+    remedies: Annotated[
+        bool, typer.Option("--remedies", help="What would end conflicts, each asked anew.")
+    ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="E[,E...]", help="Carry the examples out on these engines: delta, …"),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Exit status 1 if some statement may be stopped, 3 if that is unknown of one, else 0; that of run if an
+    example could not be carried out.
+    """
+    workload = chosen_workload(jobs, ddl, table)
+    under = chosen_protocol(workload, level)
+    carriers = [] if engine is None else named("engine", engine)
+    if carriers:
+        from isolitmus.cli.carrying import refuse
+
+        refuse(carriers, [under.name])
+    with progress(f"predict {workload.name}") as tell:
+        found = predict_workload(workload, under, tell=tell)
+        ways = list(tried(found, under)) if remedies else []
+    if as_json:
+        more = {"remedies": [way.to_json() for way in ways]} if remedies else {}
+        print_json({**found.to_json(), **more})
+    else:
+        for line in prediction_lines(found):
+            say(line)
+        for line in change_lines(ways) if remedies else ():
+            say(line)
+    if save is not None:
+        _save(found, save)
+    if html is not None:
+        from isolitmus.checker.telling.prediction_page import prediction_page
+        from isolitmus.cli.made import made
+
+        write_whole(html, prediction_page(found, made()))
+    if carriers and (status := _replay(found, carriers, quiet=as_json)):
+        return status
+    words = {meeting.word for meeting in found.meetings}
+    return 1 if words & {"when", "always"} else 3 if "unknown" in words else 0
+
+
+def _save(found: JobPrediction, folder: Path) -> None:
+    """A litmus file for each example."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for test in found.examples:
+        write_whole(folder / f"{test.name}.toml", str(test))
+
+
+def _replay(found: JobPrediction, carriers: list[str], *, quiet: bool) -> int:
+    """Carry the examples out; the exit status if one is not as predicted, or was refused."""
+    from isolitmus.cli.carrying import Carried, carry_found, ended
+
+    done: list[Carried] = []
+    carried = carry_found(found.examples, carriers, done, quiet=quiet)
+    return ended(done) or carried.status

@@ -1,0 +1,151 @@
+"""``isolitmus robust``: whether one's own jobs are safe, however often they run and with whatever parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.checker.robustness.robust import PROMISES, robustness
+from isolitmus.checker.telling.robust_words import (
+    assumption_lines,
+    repair_lines,
+    robust_lines,
+    robust_table,
+)
+from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
+from isolitmus.cli.options import Json, named
+from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.specs import protocol
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.writing import write_whole
+
+if TYPE_CHECKING:
+    from isolitmus.checker.robustness.robust import Robustness
+
+__all__ = ["robust"]
+
+
+@writes(save=True, certificate=True)
+def robust(
+    jobs: Jobs,
+    *,
+    ddl: Ddl = None,
+    table: TableFolder = None,
+    level: Level = None,
+    promise: Annotated[
+        str | None,
+        typer.Option(metavar="P[,P...]", help="Promises, with commas: write-serializable, …"),
+    ] = None,
+    repairs: Annotated[
+        bool, typer.Option("--repairs", help="What would make it safe, each proved.")
+    ] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the refuted questions here, as SMT-LIB."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the counterexamples here, as litmus files."),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="E[,E...]", help="Carry these out on engines: delta, …"),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Exit status 1 if a promise is not kept at some level that was asked about, 3 if that is unknown, else 0;
+    that of run if a counterexample could not be carried out.
+    """
+    workload = chosen_workload(jobs, ddl, table)
+    unders = (
+        [protocol(name) for name in format_named(DELTA).protocols]
+        if level is None
+        else [chosen_protocol(workload, level)]
+    )
+    wanted = PROMISES if promise is None else named("promise", promise)
+    for name in wanted:
+        if name not in PROMISES:
+            known = ", ".join(PROMISES)
+            raise IsolitmusError(f"--promise is '{name}'{near(name, PROMISES)}; known: {known}")
+    carriers = [] if engine is None else named("engine", engine)
+    if carriers:
+        from isolitmus.cli.carrying import refuse
+
+        refuse(carriers, [under.name for under in unders])
+    answers = []
+    with progress(f"robust {workload.name}") as tell:
+        answers = [robustness(workload, under, p, tell=tell) for p in wanted for under in unders]
+        ways = {}
+        for answer in answers:
+            if repairs and answer.word == "unsafe":
+                from isolitmus.checker.robustness.repairs import repaired
+
+                ways[answer.promise, answer.protocol] = list(
+                    repaired(answer, protocol(answer.protocol))
+                )
+    if as_json:
+        documents = []
+        for answer in answers:
+            made = ways.get((answer.promise, answer.protocol), [])
+            more = {"repairs": [one.to_json() for one in made]} if repairs else {}
+            documents.append({**answer.to_json(), **more})
+        print_json(documents)
+    else:
+        say(f"{workload.title}: any number of runs, any parameters, any rows")
+        say()
+        for line in robust_table(answers):
+            say(line)
+        for k, answer in enumerate(answers):
+            say()
+            for line in robust_lines(answer, answers[:k]):
+                say(line)
+            key = answer.promise, answer.protocol
+            for line in repair_lines(answer, ways[key]) if key in ways else ():
+                say(f"  {line}")
+        say()
+        for line in assumption_lines():
+            say(line)
+    if certificate is not None:
+        _certify(answers, certificate)
+    if save is not None:
+        _save(answers, save)
+    if carriers and (status := _replay(answers, carriers, quiet=as_json)):
+        return status
+    words = {answer.word for answer in answers}
+    return 1 if "unsafe" in words else 3 if "unknown" in words else 0
+
+
+def _certify(answers: list[Robustness], folder: Path) -> None:
+    """A file for each question that was refuted: any solver has to say unsat of it."""
+    proved = [answer for answer in answers if answer.word == "safe"]
+    if not proved:
+        warn(f"nothing was proved, so {folder} was not written")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for answer in proved:
+        for k, one in enumerate(answer.refuted, 1):
+            name = f"{answer.promise}-{answer.protocol}-{k:03}.smt2"
+            about = f"; {one.danger.lemma}: {one.danger.schedule}\n; to be refuted: unsat\n"
+            write_whole(folder / name, about + one.text)
+
+
+def _save(answers: list[Robustness], folder: Path) -> None:
+    """A litmus file for each counterexample."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for answer in answers:
+        for k, one in enumerate(answer.counterexamples, 1):
+            write_whole(folder / f"{answer.promise}-{answer.protocol}-{k}.toml", str(one.test))
+
+
+def _replay(answers: list[Robustness], carriers: list[str], *, quiet: bool) -> int:
+    """Carry the counterexamples out; the exit status if one is not as predicted, or was refused."""
+    from isolitmus.cli.carrying import Carried, carry_found, ended
+
+    done: list[Carried] = []
+    tests = [one.test for answer in answers for one in answer.counterexamples]
+    carried = carry_found(tests, carriers, done, quiet=quiet)
+    return ended(done) or carried.status

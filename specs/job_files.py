@@ -1,0 +1,112 @@
+"""Workloads where they are: a workload file, or a file of plain SQL for each job beside the tables' DDL.
+
+In a file of SQL, ``-- :day DATE`` says the type of a parameter, ``-- where day < today`` what is known of them;
+its statements, which semicolons end, are the job's in that order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.specs.files import read_text
+from isolitmus.specs.parameters import PIECE
+from isolitmus.specs.shelf import shipped
+from isolitmus.specs.sql import resolve
+from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.toml_file import Node, Source
+from isolitmus.specs.workload_file import read_workload, workload_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.model.workload import JobStatement, Workload
+
+__all__ = ["statements_in", "with_statement", "workload", "workloads"]
+
+TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
+KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+
+
+def workloads() -> list[str]:
+    """The names of the workloads that ship, sorted.
+
+    >>> workloads()
+    ['shop']
+    """
+    return list(shipped("workloads"))
+
+
+def workload(*names: str, ddl: Path | None = None) -> Workload:
+    """The workload with this name or in this file; or that of these files of SQL on the tables of a DDL.
+
+    >>> list(workload("shop").jobs)
+    ['ingest', 'upsert', 'erase', 'report', 'compact']
+    """
+    texts = [name for name in names if name.endswith(".sql")]
+    if texts:
+        other = next((name for name in names if name not in texts), None)
+        if other is not None:
+            raise IsolitmusError(f"'{other}' is no file of SQL, and the others are; write NAME.sql")
+        if ddl is None:
+            raise IsolitmusError("files of SQL do not say what the table is; add --ddl FILE")
+        return _of_sql([Path(name) for name in texts], ddl)
+    if len(names) != 1:
+        raise IsolitmusError(f"{', '.join(names)}: one workload file is wanted, or files of SQL")
+    if ddl is not None:
+        raise IsolitmusError("--ddl is for files of SQL; a workload file has the DDL in 'ddl'")
+    (name,) = names
+    known = shipped("workloads")
+    path = Path(name) if name.endswith(".toml") else known.get(name)
+    if path is None:
+        raise UnknownName(
+            f"no workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
+        )
+    return read_workload(read_text(path, LitmusError), path.stem, path)
+
+
+def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
+    """The workload with another text for one statement, whose parameters are the same."""
+    syntax = Syntax(sql, one.name).typed(one.types, opaque=True)
+    changed = replace(one, sql=sql, statement=resolve(syntax, of.tables))
+    job = of.jobs[one.job]
+    statements = tuple(changed if each is one else each for each in job.statements)
+    return replace(of, jobs={**of.jobs, job.name: replace(job, statements=statements)})
+
+
+def _of_sql(paths: Sequence[Path], ddl: Path) -> Workload:
+    jobs: dict[str, Any] = {}
+    sources: dict[str, Source] = {}
+    for path in paths:
+        name, text = path.stem.replace("-", "_"), read_text(path, LitmusError)
+        if name in jobs:
+            raise LitmusError(f"{path}: another file is called {name}, too; the name is the job's")
+        sources[name] = Source(path.name, text)
+        jobs[name] = {"sql": list(statements_in(text))}
+        if not jobs[name]["sql"]:
+            sources[name].refuse(f"{path.name} has no statement in it")
+        if typed := dict(TYPED.findall(text)):
+            jobs[name]["parameters"] = typed
+        if known := KNOWN.findall(text):
+            jobs[name]["where"] = " AND ".join(f"({one})" for one in known)
+    made = read_text(ddl, LitmusError)
+    document = Node({"ddl": list(statements_in(made)), "jobs": jobs}, "", Source(ddl.name, made))
+    return workload_of(document, " ".join(path.stem for path in paths), sources=sources)
+
+
+def statements_in(text: str) -> Iterator[str]:
+    r"""The statements of a text, without the semicolons that end them.
+
+    >>> list(statements_in("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
+    ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
+    """
+    hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
+    start = 0
+    for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
+        statement = text[start:end].strip()
+        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
+            yield statement
+        start = end + 1

@@ -1,0 +1,303 @@
+"""Read workload files (TOML): tables by their DDL, jobs by name, what is known of their parameters.
+
+Everything that a user can get wrong is one sentence with the file, the line, the value and what would have
+been right; errors in SQL point into the statement. The format is that of docs/jobs.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.model.errors import NoLitmusTest, near
+from isolitmus.model.expression import TRUE, ColumnRef, walk
+from isolitmus.model.query import items_of
+from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql_types import NAMED_TYPES, type_named
+from isolitmus.model.statement import (
+    Delete,
+    Insert,
+    Merge,
+    Optimize,
+    Read,
+    Truncate,
+    Update,
+    Vacuum,
+)
+from isolitmus.model.workload import Job, JobStatement, Workload
+from isolitmus.specs.ddl import read_ddl
+from isolitmus.specs.parameters import parameters
+from isolitmus.specs.sql import resolve
+from isolitmus.specs.sql_expressions import read_expression
+from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_scope import NameScope, Side, SqlText
+from isolitmus.specs.table_file import read_table, read_tables
+from isolitmus.specs.toml_file import NAME, Node, Source, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from isolitmus.model.expression import Expr
+    from isolitmus.model.sql_types import Type
+
+__all__ = ["read_workload", "workload_of"]
+
+KNOWN = ("title", "ddl", "table", "tables", "shared", "jobs", "level")
+OF_JOB = ("sql", "parameters", "where", "let", "alone", "after")
+STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
+LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
+
+
+def read_workload(text: str, name: str, path: Path | None = None) -> Workload:
+    """The workload that a file holds; LitmusError or SqlError for what is wrong with it.
+
+    >>> found = read_workload('''
+    ... ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"
+    ... [jobs.cleanup]
+    ... sql = "DELETE FROM t WHERE day = :day"
+    ... parameters = { day = "DATE" }
+    ... where = "day < '2026-01-01'"
+    ... ''', "w")
+    >>> found.jobs["cleanup"].parameters, str(found.jobs["cleanup"].where)
+    ({'day': 'DATE'}, "day < DATE '2026-01-01'")
+    """
+    label = path.name if path is not None else f"{name}.toml"
+    return workload_of(Source(label, text).node(), name, path)
+
+
+def workload_of(
+    document: Node,
+    name: str,
+    path: Path | None = None,
+    sources: Mapping[str, Source] | None = None,
+) -> Workload:
+    """The workload that a document is; ``sources``: the files of jobs that have one each."""
+    if "jobs" not in document:
+        raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
+    document.keys(KNOWN)
+    schemas, level = _tables(document)
+    shared = _types(document.at("shared", document.get("shared", dict, {})))
+    reader = _JobReader(schemas, shared)
+    jobs: dict[str, Job] = {}
+    given = document.inner("jobs", most=100)
+    if not given.value:
+        document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
+    for job, node in given.items():
+        if sources is not None:
+            node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - the same job
+        jobs[job] = reader.job(job, node)
+    _refuse_one_name(jobs, given)
+    title = document.get("title", str, name)
+    return Workload(
+        name, title, schemas, jobs, shared, _apart(given, jobs), level, document.source.text, path
+    )
+
+
+def _tables(document: Node) -> tuple[dict[str, Schema], str | None]:
+    """The tables, by DDL or as a litmus file has them, and the level that they have."""
+    ddl = document.value.get("ddl", [])
+    texts = [ddl] if isinstance(ddl, str) else ddl
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        document.refuse(f"ddl is {shown(ddl)}; a text, or a list of texts, is wanted")
+    level: str | None = document.value.get("level")
+    if not texts:
+        schemas, inits = read_tables(document, read_table)
+        if any(inits):
+            document.refuse("a workload has no init: what holds, holds for any rows")
+        return schemas, _level(document, level)
+    for key in ("table", "tables"):
+        if key in document:
+            document.refuse(f"ddl and {key} both say what the tables are; leave one out", key)
+    found: dict[str, Schema] = {}
+    for text in texts:
+        declared = read_ddl(text, f"{document.source.place_of('ddl', text)}, in ddl")
+        if declared.name.lower() in {name.lower() for name in found}:
+            document.refuse(f"ddl makes the table '{declared.name}' twice")
+        node = Node(declared.table, "ddl", document.source)
+        found[declared.name] = read_table(declared.name, node)
+        level = level or declared.level
+    return found, _level(document, level)
+
+
+def _level(document: Node, level: object) -> str | None:
+    folded = {name.lower(): name for name in LEVELS}
+    if level is None:
+        return None
+    if not isinstance(level, str) or level.lower() not in folded:
+        document.refuse(f"level is {shown(level)}; known: {', '.join(LEVELS)}")
+    return folded[level.lower()]
+
+
+def _types(node: Node) -> dict[str, Type]:
+    """Parameters with their types."""
+    found: dict[str, Type] = {}
+    for name, given in node.items():
+        if not NAME.fullmatch(name):
+            given.refuse(f"{given}: a parameter is letters, digits and _")
+        type_ = type_named(given.value) if isinstance(given.value, str) else None
+        if type_ is None:
+            meant = near(str(given.value).upper(), NAMED_TYPES)
+            given.refuse(f"{given} is {shown(given.value)}, which is no type{meant}")
+        if type_ == "BOOLEAN":
+            given.refuse(f"{given} is BOOLEAN; write a job for TRUE and a job for FALSE instead")
+        found[name] = type_
+    return found
+
+
+class _Query(NamedTuple):
+    """A ``let``: what is read, the type of its value, the parameters of its own."""
+
+    read: Read
+    type: Type
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _JobReader:
+    """Reads jobs on these tables, with what they share."""
+
+    schemas: Mapping[str, Schema]
+    shared: Mapping[str, Type]
+
+    def job(self, name: str, node: Node) -> Job:
+        if not NAME.fullmatch(name):
+            node.refuse(f"job '{name}': a name is letters, digits and _")
+        if isinstance(node.value, str | list):
+            node = Node({"sql": node.value}, node.path, node.source)
+        node.table()
+        node.keys(OF_JOB)
+        own = _types(node.at("parameters", node.get("parameters", dict, {})))
+        for parameter in own:
+            if parameter in self.shared:
+                node.refuse(
+                    f"{node}.parameters: '{parameter}' is shared already; leave it out here"
+                )
+        types = {**self.shared, **own}
+        sql = node.value.get("sql")
+        texts = [sql] if isinstance(sql, str) else sql
+        if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
+            node.refuse(f"{node} needs 'sql' (a text, or a list of texts)")
+        let = {key: self.let(key, query, types) for key, query in node.inner("let", {}).items()}
+        every = {**types, **{key: query.type for key, query in let.items()}}
+        statements = tuple(
+            self.statement((name, k if len(texts) > 1 else 0), text, node, every, let)
+            for k, text in enumerate(texts, 1)
+        )
+        where, known = _where(node, types)
+        used = {p for one in statements for p in one.types}
+        used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
+        for parameter in own:
+            if parameter not in used:
+                node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
+        return Job(name, statements, types, where, known, node.place)
+
+    def let(self, name: str, query: Node, types: Mapping[str, Type]) -> _Query:
+        text = query.value
+        if not NAME.fullmatch(name) or name in types:
+            query.refuse(f"{query}: '{name}' is no name of its own")
+        if not isinstance(text, str):
+            query.refuse(f"{query} is {shown(text)}; a text is wanted")
+        syntax = self.typed(text, f"{query.place}, let {name}", query, types)
+        found = resolve(syntax, self.schemas)
+        if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
+            query.refuse(f"{query} is '{text}'; a query with one column is wanted")
+        return _Query(found, items_of(found.query[0])[0].type, parameters(text))
+
+    def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
+        for parameter in parameters(text):
+            if parameter not in types:
+                node.refuse(
+                    f"{node}: ':{parameter}' has no type{near(parameter, types)}; write parameters ="
+                    f' {{ {parameter} = "DATE" }}, or one of {", ".join(NAMED_TYPES)}'
+                )
+        return Syntax(text, label).typed(types, opaque=True)
+
+    def statement(
+        self,
+        title: tuple[str, int],
+        text: str,
+        node: Node,
+        types: Mapping[str, Type],
+        let: Mapping[str, _Query],
+    ) -> JobStatement:
+        job, number = title
+        place = node.source.place_of(f"{node}.sql", text)
+        syntax = self.typed(text, f"{place}, job {job}", node, types)
+        found = resolve(syntax, self.schemas)
+        if not isinstance(found, STATEMENTS):
+            node.refuse(
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
+                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT are looked at"
+            )
+        own = {name: query.read for name, query in let.items() if name in parameters(text)}
+        named = dict.fromkeys(
+            (*parameters(text), *(p for name in own for p in let[name].parameters))
+        )
+        name = f"{job}_{number}" if number else job
+        return JobStatement(name, job, text, found, {p: types[p] for p in named}, own)
+
+
+def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
+    """What is known of the parameters: a condition on a row of them."""
+    if "where" not in node:
+        return None, ""
+    text = node.get("where", str)
+    if not types:
+        node.refuse(f"{node}.where: the job has no parameters that it could be about")
+    columns = tuple(Column(name, type_) for name, type_ in types.items())
+    syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
+    place = SqlText(text, syntax.label)
+    none = "what is known of parameters has no subquery"
+    found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
+    if found.type != "BOOLEAN":
+        node.refuse(f"{node}.where is '{text}'; a condition on {', '.join(types)} is wanted")
+    return found, text
+
+
+def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
+    """Refuse a job that is called like a statement of another one."""
+    homes: dict[str, str] = {}
+    for job in jobs.values():
+        for one in job.statements:
+            other = homes.setdefault(one.name, job.name)
+            if other != job.name:
+                given.refuse(
+                    f"jobs.{job.name}: the statement {one.name} of job {other} has that name, too",
+                    f"jobs.{job.name}",
+                )
+
+
+def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
+    """Which jobs never overlap: those with ``alone`` themselves, those that run after each other both."""
+    found: set[tuple[str, str]] = set()
+    after: dict[str, set[str]] = {}
+    for name, node in given.items():
+        if not isinstance(node.value, dict):
+            continue
+        if node.get("alone", bool, default=False):
+            found.add((name, name))
+        said = node.value.get("after", [])
+        first = [said] if isinstance(said, str) else said
+        if not isinstance(first, list) or not all(isinstance(job, str) for job in first):
+            node.refuse(
+                f"{node}.after is {shown(said)}; the name of a job, or a list of them, is wanted"
+            )
+        for job in first:
+            if job not in jobs:
+                node.refuse(f"{node}.after names no job: '{job}'{near(job, jobs)}")
+        after[name] = set(first)
+    before = {name: set(first) for name, first in after.items()}
+    for _ in before:  # all that come before, also by way of others
+        before = {n: f.union(*(before.get(x, set()) for x in f)) for n, f in before.items()}
+    for name, first in before.items():
+        if name in first:
+            around = sorted(x for x in first if name in before.get(x, set()))
+            given.refuse(
+                f"jobs.{name}.after: {' and '.join(around)} would each have to run after the other;"
+                " leave one 'after' out",
+                f"jobs.{name}.after",
+            )
+        for other in first:
+            found |= {(name, other), (other, name), (name, name), (other, other)}
+    return frozenset(found)

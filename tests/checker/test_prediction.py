@@ -1,0 +1,247 @@
+"""What is predicted of jobs is what the model then does, whatever parameters and rows they have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from isolitmus.checker.robustness.casting import Instances
+from isolitmus.checker.robustness.changes import tried
+from isolitmus.checker.robustness.prediction import predict_pair, predict_workload
+from isolitmus.checker.running.execute import execute
+from isolitmus.checker.telling.prediction_words import prediction_lines
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import protocol
+from isolitmus.specs.job_files import workload
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.parameters import bound
+from isolitmus.specs.workload_file import read_workload
+
+ROW = "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part"
+NEW = "WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)"
+UPSERT = f"{ROW} = :p WHEN MATCHED THEN UPDATE SET x = 9 {NEW}"
+INSERT_NEW = f"{ROW} = s.part {NEW}"
+STATEMENTS = (
+    "INSERT INTO t VALUES (:k, :p, 5)",
+    "INSERT INTO t SELECT id, :p, x FROM t WHERE part = :q",
+    "INSERT INTO t SELECT count(*), :p, 0 FROM t WHERE x = :k",
+    "INSERT OVERWRITE t SELECT id, part, x + 1 FROM t",
+    "DELETE FROM t WHERE part = :p",
+    "DELETE FROM t WHERE id = :k",
+    "DELETE FROM t WHERE part = :p AND id <> :k",
+    "DELETE FROM t WHERE part < :p OR id = :k",
+    "UPDATE t SET x = x + 1 WHERE part = :p",
+    "UPDATE t SET part = :q WHERE part = :p",
+    "UPDATE t SET x = :k WHERE id IN (:k, :p)",
+    UPSERT,
+    "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN DELETE",
+    INSERT_NEW,
+    "TRUNCATE TABLE t",
+    "DELETE FROM t WHERE coalesce(x, 0) % 2 = :k AND part BETWEEN :p AND :q",
+    "OPTIMIZE t WHERE part = :p",
+    "OPTIMIZE t",
+    "VACUUM t",
+)
+PROTOCOLS = (
+    "delta-serializable",
+    "delta-write-serializable",
+    "delta-snapshot-isolation",
+    "databricks-serializable-newest-rows",
+)
+TABLES = (
+    'columns = "id INT, part INT, x INT"',
+    'columns = "id INT, part INT, x INT"\npartitioned_by = ["part"]',
+)
+SMALL = st.integers(0, 2)
+VALUES = st.fixed_dictionaries(dict.fromkeys("kpq", SMALL))
+
+
+def _job(name, sql):
+    used = [p for p in "kpq" if f":{p}" in sql]
+    types = ", ".join(f'{p} = "INT"' for p in used)
+    return f'[jobs.{name}]\nsql = "{sql}"\nparameters = {{ {types} }}\n'
+
+
+def _fits(table, *statements):
+    """OPTIMIZE takes conditions on partitions only."""
+    return "partitioned_by" in table or not any(
+        s.startswith("OPTIMIZE t WHERE") for s in statements
+    )
+
+
+def _workload(table, loser, winner):
+    return read_workload(
+        f"[table]\n{table}\n{_job('loser', loser)}{_job('winner', winner)}", "random"
+    )
+
+
+def _carried_out(table, statements, values, rows, under):
+    """What became of the loser and of the winner with these parameters, on a table with these rows."""
+    inits = ", ".join(f'"INSERT INTO t VALUES {row}"' for row in rows)
+    text = f'title = "random"\nschedule = "loser.start winner loser.commit"\n[table]\n{table}\ninit = [{inits}]\n[transactions]\n'
+    for name, sql in statements.items():
+        text += f'{name} = "{bound(sql, values[name])}"\n'
+    done = execute(read_litmus(text, "random"), under)
+    return {event.name: event for event in done.events}
+
+
+@pytest.fixture(scope="module")
+def known():
+    return {}
+
+
+@settings(deadline=None)
+@given(
+    table=st.sampled_from(TABLES),
+    loser=st.sampled_from(STATEMENTS),
+    winner=st.sampled_from(STATEMENTS),
+    under=st.sampled_from(PROTOCOLS),
+    rows=st.lists(st.tuples(SMALL, SMALL, SMALL), max_size=4),
+    values=st.fixed_dictionaries(dict.fromkeys(("loser", "winner"), VALUES)),
+)
+def test_what_stops_was_predicted(known, table, loser, winner, under, rows, values):  # noqa: PLR0917 - what is drawn
+    """Never is never; a condition holds wherever something stops; always is always."""
+    assume(_fits(table, loser, winner))
+    key = table, loser, winner, under
+    if key not in known:
+        work = _workload(table, loser, winner)
+        known[key] = _conditions(work, protocol(under))
+    meeting, holds = known[key]
+    statements = {"loser": loser, "winner": winner}
+    try:
+        done = _carried_out(table, statements, values, rows, protocol(under))
+    except (
+        IsolitmusError
+    ):  # what the model refuses with these values: a MERGE that is ambiguous, say
+        return
+    if done["winner"].aborted or done["loser"].effect.error is not None:
+        return
+    stopped = done["loser"].conflict is not None
+    assert not stopped or meeting.word in ("when", "always")
+    assert not stopped or holds(values)
+    wrote = [done[name].effect.footprint for name in ("loser", "winner")]
+    if meeting.certain and holds(values) and not any(one.empty for one in wrote):
+        assert stopped
+
+
+def _conditions(work, under):
+    """What is predicted of loser and winner, and whether its condition holds of some values."""
+    from isolitmus.checker.robustness.conditions import implied
+    from isolitmus.checker.robustness.prediction import _Pair
+
+    pair = _Pair(Instances(work), *work.statements, under)
+    meeting = pair.proposal()
+    if meeting.word == "never":
+        return meeting, lambda _: False
+    z3 = pair.asked.z3
+    anything = z3.Or(*(stop for _, stop in pair.reached))
+    atoms = implied(pair.asked, anything, list(pair._atoms()))
+
+    def holds(values):
+        given = [
+            (term.value, z3.IntVal(values[role.name][p]))
+            for role in (pair.loser, pair.winner)
+            for p, term in role.terms.parameters.items()
+        ]
+        return all(z3.is_true(z3.simplify(z3.substitute(a.formula, *given))) for a in atoms)
+
+    return meeting, holds
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("under", PROTOCOLS[:2])
+def test_what_may_stop_does_so_in_an_example(table, under):
+    """Of nearly all pairs of such statements there is an example, and it is what it says that it is."""
+    spec = protocol(under)
+    unknown = []
+    for k, loser in enumerate(STATEMENTS):
+        winner = STATEMENTS[(k * 5 + 4) % len(STATEMENTS)]
+        if not _fits(table, loser, winner):
+            continue
+        work = _workload(table, loser, winner)
+        meeting = predict_pair(Instances(work), *work.statements, spec)
+        if meeting.word == "unknown":
+            unknown.append((loser, winner))
+        for exception, test in meeting.examples.items():
+            again = read_litmus(str(test), test.name)
+            ends = {event.name: event.conflict for event in execute(again, spec).events}
+            assert ends == {"winner": None, "loser": exception}
+            assert again.expect[under].outcome["loser"] == (exception,)
+    assert unknown == []
+
+
+def test_the_shop():
+    """Who stops whom among the jobs that ship; ingest and report never meet, since their days differ."""
+    found = predict_workload(workload("shop"), protocol("delta-serializable"))
+    said = {(m.loser, m.winner): m for m in found.meetings}
+    assert {pair for pair, m in said.items() if m.word == "always"} == {
+        *(("upsert", name) for name in ("ingest", "upsert", "report", "compact")),
+        ("erase", "report"),
+        ("erase", "compact"),
+    }
+    assert said["report", "ingest"].word == "never"
+    assert said["report", "report"].word == "apart"
+    assert said["report", "upsert"].condition == ("both have the same :day",)
+    assert said["erase", "upsert"].condition == ("upsert's :day is below :today",)
+    assert all(m.retries for m in found.meetings if m.examples)
+
+
+def test_remedies_are_asked_anew():
+    """A literal on the partition column is what lets MERGE alone, and no other change of the shop's does."""
+    under = protocol("delta-serializable")
+    found = predict_workload(workload("shop"), under)
+    ways = {change.title: change for change in tried(found, under)}
+    literal = ways["upsert with day as a literal in ON"]
+    assert ("upsert", "ingest", ("both have the same :day",)) in literal.narrows
+    assert literal.brings == ()
+    assert ways["the level WriteSerializable"].ends == (("upsert", "ingest"),)
+    changed = predict_workload(literal.workload, under)
+    said = {(m.loser, m.winner): m for m in changed.meetings}
+    assert said["upsert", "ingest"].condition == ("both have the same :day",)
+
+
+CHECK_THEN_APPEND = """
+[table]
+columns = "id INT, part INT"
+partitioned_by = ["part"]
+[jobs.append]
+sql = "INSERT INTO t SELECT :id, :seen FROM t WHERE part = 7 AND id = 1"
+let = { seen = "SELECT count(*) FROM t WHERE part = :part" }
+parameters = { id = "INT", part = "INT" }
+[jobs.cleanup]
+sql = ["DELETE FROM t WHERE part = :part", "OPTIMIZE t"]
+parameters = { part = "INT" }
+"""
+
+
+def test_a_query_outside_is_not_what_stops():
+    """What a client reads before its transaction is in no read set: only the statement's own partition counts."""
+    work = read_workload(CHECK_THEN_APPEND, "check")
+    found = predict_workload(work, protocol("delta-serializable"))
+    said = {(m.loser, m.winner): m for m in found.meetings}
+    assert set(said) == {
+        (a, b)
+        for a in ("append", "cleanup_1", "cleanup_2")
+        for b in ("append", "cleanup_1", "cleanup_2")
+    }
+    test = said["append", "cleanup_1"].examples["ConcurrentDeleteReadException"]
+    assert test.transactions["cleanup_1"].sql == "DELETE FROM t WHERE part = 7"
+    assert list(test.clients["append"].let) == ["seen"]
+    assert (
+        read_litmus(str(test), test.name)
+        .clients["append"]
+        .let["seen"]
+        .sql.startswith("SELECT count(*)")
+    )
+
+
+def test_words():
+    """A grid, and a sentence for each way in which somebody is stopped."""
+    work = _workload(TABLES[1], STATEMENTS[4], STATEMENTS[0])
+    lines = list(prediction_lines(predict_workload(work, protocol("delta-serializable"))))
+    assert lines[2:5] == ["        loser  winner", "loser   R      A", "winner  .      ."]
+    assert (
+        "  by winner whenever both have the same :p: ConcurrentAppendException. Run again, it commits."
+        in lines
+    )

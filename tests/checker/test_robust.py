@@ -1,0 +1,216 @@
+"""Safe jobs are safe, in every search; what is not safe has a test that shows it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import z3
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from isolitmus.checker import run
+from isolitmus.checker.robustness.repairs import repaired
+from isolitmus.checker.robustness.robust import PROMISES, robustness
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import TOOK_EFFECT
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs import protocol
+from isolitmus.specs.job_files import workload
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.parameters import bound
+from isolitmus.specs.workload_file import read_workload
+
+WRITE, LOG = "write-serializable", "log-serializable"
+WEAK = "delta-write-serializable"
+TABLE = '[table]\ncolumns = "id INT, x INT, part INT"\npartitioned_by = ["part"]\n'
+STATEMENTS = {
+    "ingest": "INSERT INTO t VALUES (:k, 1, :p)",
+    "cleanup": "DELETE FROM t WHERE part = :p",
+    "erase": "DELETE FROM t WHERE id = :k AND part = :p",
+    "report": "INSERT INTO t SELECT 0, sum(x), 9 FROM t WHERE part = :p",
+    "total": "INSERT INTO t SELECT 0, sum(x), :p FROM t WHERE part = :p",
+    "raise": "UPDATE t SET x = x + 1 WHERE part = :p",
+    "upsert": "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p"
+    " WHEN MATCHED THEN UPDATE SET x = 5 WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7, s.part)",
+    "compact": "OPTIMIZE t WHERE part = :p",
+    "blank": "INSERT OVERWRITE t SELECT id, 0, part FROM t",
+}
+SETS = (
+    ("ingest", "cleanup"),
+    ("ingest", "cleanup", "report"),
+    ("ingest", "cleanup", "total"),
+    ("ingest", "upsert", "compact"),
+    ("ingest", "raise"),
+    ("erase", "report", "compact"),
+    ("ingest", "erase", "blank"),
+)
+
+
+def jobs(names, more=""):
+    text = TABLE
+    for name in names:
+        used = [p for p in "kp" if f":{p}" in STATEMENTS[name]]
+        types = ", ".join(f'{p} = "INT"' for p in used)
+        text += f'[jobs.{name}]\nsql = "{STATEMENTS[name]}"\nparameters = {{ {types} }}\n{more}\n'
+    return read_workload(text, "jobs")
+
+
+def word(names, promise, under=WEAK):
+    return robustness(jobs(names), protocol(under), promise)
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_serializable_is_safe_without_untracked_reads(promise):
+    """Theorem 5, for these jobs: nothing goes back."""
+    found = word(tuple(STATEMENTS), promise, "delta-serializable")
+    assert found.word == "safe"
+    assert set(found.lemmas) == {"nothing goes back"}
+
+
+def test_the_hole_is_found():
+    """The clean-up, the late order and the report (Theorem 6): no order gives the table."""
+    found = word(("ingest", "cleanup", "report"), WRITE)
+    assert (found.word, found.worst.explained) == ("unsafe", ())
+    assert {one.name for one in found.worst.danger.members} == {"ingest", "report", "cleanup"}
+    again = read_litmus(str(found.worst.test), "again")
+    judged = run(again, protocol(WEAK))
+    assert judged.serial.orders == ()
+    assert isinstance(judged.levels[WRITE], Forbidden)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("ingest", "cleanup"), "safe"),
+        (("ingest", "raise"), "safe"),
+        (("ingest", "upsert", "compact"), "safe"),
+        (("erase", "report", "compact"), "safe"),
+    ],
+)
+def test_two_that_may_meet_a_row_are_safe(names, said):
+    """At WriteSerializable only what is built on a blind append in between can break the order of writers."""
+    assert word(names, WRITE).word == said
+
+
+def test_domains_are_a_repair():
+    """Ingest only today and clean up only before: the days never meet, and the proof needs no more."""
+    text = """
+    [table]
+    columns = "id INT, x INT, part INT"
+    partitioned_by = ["part"]
+    [shared]
+    today = "INT"
+    [jobs.ingest]
+    sql = "INSERT INTO t VALUES (:k, 1, :p)"
+    parameters = { k = "INT", p = "INT" }
+    where = "p = today"
+    [jobs.cleanup]
+    sql = "DELETE FROM t WHERE part = :p"
+    parameters = { p = "INT" }
+    where = "p < today"
+    """
+    for promise in PROMISES:
+        assert robustness(read_workload(text, "days"), protocol(WEAK), promise).word == "safe"
+
+
+def test_what_a_client_reads_outside_is_seen():
+    """Check, then append: no commit check knows of the check, and at Serializable the order of the log breaks."""
+    text = TABLE + (
+        '[jobs.append]\nsql = "INSERT INTO t VALUES (1, :seen, 0)"\n'
+        'let = { seen = "SELECT count(*) FROM t WHERE part = 0" }\n'
+    )
+    found = robustness(read_workload(text, "check"), protocol("delta-serializable"), LOG)
+    assert found.word == "unsafe"
+    assert "append" in found.worst.test.clients
+
+
+@pytest.mark.slow
+def test_repairs_are_proved():
+    under = protocol(WEAK)
+    found = word(("ingest", "cleanup", "report"), WRITE)
+    repairs = {repair.title: repair for repair in repaired(found, under)}
+    assert "the level Serializable" in repairs
+    apart = [repair for repair in repairs.values() if repair.apart]
+    assert len(apart) == 1
+    assert robustness(apart[0].workload, under, WRITE).word == "safe"
+    assert not apart[0].brings
+    assert repairs["the level Serializable"].brings
+    assert any("NOT EXISTS" in title for title in repairs)
+
+
+def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
+    """The certificate: each text by itself, as any solver reads it."""
+    found = robustness(workload("shop"), protocol(WEAK), WRITE)
+    assert found.word == "safe"
+    assert len(found.refuted) > 30
+    for one in found.refuted:
+        solver = z3.Solver(ctx=z3.Context())
+        solver.from_string(one.text)
+        assert str(solver.check()) == "unsat"
+
+
+SMALL = st.integers(0, 1)
+VALUES = st.fixed_dictionaries({"k": SMALL, "p": st.sampled_from((0, 9))})
+
+
+@st.composite
+def schedules(draw, names):
+    """Starts and commits of a few transactions, in some order."""
+    steps = draw(st.permutations([name for name in names for _ in range(2)]))
+    seen = set()
+    words = []
+    for name in steps:
+        words.append(f"{name}.{'commit' if name in seen else 'start'}")
+        seen.add(name)
+    return " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def known():
+    return {}
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(data=st.data(), names=st.sampled_from(SETS), promise=st.sampled_from((WRITE, LOG)))
+def test_no_run_of_safe_jobs_breaks_the_promise(known, data, names, promise):
+    """Random runs of two to four transactions, with small values: safe means that the promise holds of each."""
+    key = names, promise
+    if key not in known:
+        known[key] = word(names, promise)
+    assume(known[key].word == "safe" or promise == LOG)
+    chosen = data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=4))
+    called = [f"t{k}" for k in range(len(chosen))]
+    texts = [
+        f'{name} = "{bound(STATEMENTS[job], data.draw(VALUES))}"'
+        for name, job in zip(called, chosen, strict=True)
+    ]
+    rows = data.draw(st.lists(st.tuples(SMALL, SMALL, st.sampled_from((0, 9))), max_size=3))
+    init = f'init = ["INSERT INTO t VALUES {", ".join(map(str, rows))}"]' if rows else ""
+    schedule = data.draw(schedules(called))
+    text = (
+        f'title = "random"\nschedule = "{schedule}"\n{TABLE}{init}\n[transactions]\n'
+        + "\n".join(texts)
+    )
+    try:
+        judged = run(read_litmus(text, "random"), protocol(WEAK))
+        forbidden = isinstance(judged.levels[promise], Forbidden)
+    except IsolitmusError:
+        return
+    if any(t.outcome.startswith("error") for t in judged.run.transactions.values()):
+        return
+    assert not forbidden or known[key].word == "unsafe", text
+    assert all(t.outcome in TOOK_EFFECT or t.aborted for t in judged.run.transactions.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", SETS)
+def test_what_is_unsafe_has_a_test_that_reads_back(names):
+    for promise in PROMISES:
+        found = word(names, promise)
+        assert found.word != "unknown" or (names[-1] == "blank" and found.why)
+        for one in found.counterexamples:
+            judged = run(read_litmus(str(one.test), "again"), protocol(WEAK))
+            assert isinstance(judged.levels[promise], Forbidden)
+            assert re.fullmatch(r"[\w.\[\] ]+", one.danger.schedule)

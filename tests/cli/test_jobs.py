@@ -1,0 +1,170 @@
+"""``isolitmus predict`` as a person calls it: words, JSON, files, exit status."""
+
+import json
+import re
+
+import pytest
+
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs import litmus
+
+DDL = "CREATE TABLE events (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+JOBS = f"""
+title = "Two jobs"
+ddl = "{DDL}"
+[jobs.cleanup]
+sql = "DELETE FROM events WHERE day = :day"
+parameters = {{ day = "DATE" }}
+[jobs.ingest]
+sql = "INSERT INTO events VALUES (:id, :day)"
+parameters = {{ id = "BIGINT", day = "DATE" }}
+"""
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.toml").write_text(JOBS, "utf-8")
+    return tmp_path
+
+
+def test_what_is_predicted_is_written(jobs, call):
+    status, out, err = call("predict", "jobs.toml", "--save", "found", "--html", "page.html")
+    assert (status, err) == (1, "")
+    assert "by ingest whenever both have the same :day: ConcurrentAppendException." in out
+    tests = [litmus(str(path)) for path in sorted((jobs / "found").glob("*.toml"))]
+    assert [test.name for test in tests] == ["cleanup-by-cleanup", "cleanup-by-ingest"]
+    assert all(isinstance(test, Litmus) and test.expect for test in tests)
+    page = (jobs / "page.html").read_text("utf-8")
+    assert page.count("<details>") == len(tests)
+    assert "whenever both have the same :day" in page
+    assert call("run", "found")[0] == 0
+
+
+@pytest.mark.usefixtures("jobs")
+def test_json_has_the_keys_of_the_page(call):
+    status, out, _ = call(
+        "predict", "jobs.toml", "--level", "WriteSerializable", "--remedies", "--json"
+    )
+    found = json.loads(out)
+    assert status == 1
+    assert set(found) == {"workload", "protocol", "meetings", "seconds", "remedies"}
+    said = {(m["loser"], m["winner"]): m["word"] for m in found["meetings"]}
+    assert said == {
+        ("cleanup", "cleanup"): "when",
+        ("cleanup", "ingest"): "never",
+        ("ingest", "cleanup"): "never",
+        ("ingest", "ingest"): "never",
+    }
+    assert [set(way) for way in found["remedies"]] == []
+
+
+@pytest.mark.usefixtures("jobs")
+def test_a_remedy_in_json(call):
+    _, out, _ = call("predict", "jobs.toml", "--remedies", "--json")
+    (way,) = json.loads(out)["remedies"]
+    assert way == {
+        "title": "the level WriteSerializable",
+        "ends": [["cleanup", "ingest"]],
+        "brings": [],
+        "narrows": [],
+    }
+
+
+def test_nothing_is_stopped(jobs, call):
+    (jobs / "one.sql").write_text("INSERT INTO events VALUES (1, DATE '2026-01-01')", "utf-8")
+    (jobs / "t.sql").write_text(DDL, "utf-8")
+    status, out, _ = call("predict", "--ddl", "t.sql", "one.sql")
+    assert (status, out.splitlines()[-1]) == (0, "one is never stopped.")
+
+
+WRONG = {
+    "no such file": (("gone.toml",), "cannot read gone.toml"),
+    "no such level": (("jobs.toml", "--level", "Strict"), "--level is 'Strict'"),
+    "no such table": (("jobs.toml", "--table", "nowhere"), "nowhere: there is no such folder"),
+    "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for files of SQL"),
+    "two files": (("jobs.toml", "jobs.toml"), "one workload file is wanted"),
+}
+
+
+@pytest.mark.usefixtures("jobs")
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_one_sentence(call, case):
+    words, message = WRONG[case]
+    status, out, err = call("predict", *words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_jobs_that_write_to_no_table(jobs, call):
+    text = f'ddl = "{DDL}"\n[jobs.look]\nsql = "SELECT * FROM events"\n'
+    (jobs / "reads.toml").write_text(text, "utf-8")
+    status, _, err = call("predict", "reads.toml")
+    assert status == 2
+    assert "no job writes to a table" in err
+
+
+LOG = (
+    '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
+    '{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"schemaString":"'
+    r"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}},"
+    r"{\"name\":\"day\",\"type\":\"date\",\"nullable\":true,\"metadata\":{}}]}"
+    '","partitionColumns":["day"],"configuration":{"delta.isolationLevel":"WriteSerializable"},"createdTime":0}}\n'
+)
+
+
+def test_a_table_says_its_level(jobs, call):
+    log = jobs / "events" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text(LOG, "utf-8")
+    status, out, _ = call("predict", "jobs.toml", "--table", "events")
+    assert status == 1
+    assert "under delta-write-serializable" in out
+    (log / f"{0:020}.json").write_text(
+        re.sub(r'"partitionColumns":\["day"\]', '"partitionColumns":[]', LOG), "utf-8"
+    )
+    status, _, err = call("predict", "jobs.toml", "--table", "events")
+    assert status == 2
+    assert "events is declared with partitioned_by ['day'], and the log of events has []" in err
+
+
+@pytest.mark.usefixtures("jobs")
+def test_which_level_jobs_need(call, tmp_path):
+    status, out, err = call("robust", "jobs.toml", "--certificate", "proof", "--save", "broken")
+    assert (status, err) == (1, "")
+    table = [line.split() for line in out.splitlines()[2:6]]
+    assert table == [
+        ["Serializable", "WriteSerializable"],
+        ["write-serializable", "safe", "safe"],
+        ["update-serializable", "safe", "unsafe"],
+        ["log-serializable", "safe", "unsafe"],
+    ]
+    assert "log-serializable, the jobs could have run one by one" in out
+    assert all("(check-sat)" in file.read_text("utf-8") for file in tmp_path.glob("proof/*.smt2"))
+    assert len(list(tmp_path.glob("proof/*.smt2"))) > 10
+    assert call("run", "broken")[0] == 0
+
+
+@pytest.mark.usefixtures("jobs")
+def test_robust_in_json(call):
+    words = "--level", "Serializable", "--promise", "log-serializable", "--repairs", "--json"
+    status, out, _ = call("robust", "jobs.toml", *words)
+    (found,) = json.loads(out)
+    assert status == 0
+    assert (found["word"], found["repairs"], found["counterexamples"]) == ("safe", [], [])
+    assert set(found) >= {
+        "workload",
+        "protocol",
+        "promise",
+        "refuted",
+        "why",
+        "assumptions",
+        "seconds",
+    }
+
+
+@pytest.mark.usefixtures("jobs")
+def test_a_promise_that_is_none(call):
+    status, _, err = call("robust", "jobs.toml", "--promise", "serialisable")
+    assert status == 2
+    assert "--promise is 'serialisable'" in err

@@ -1,0 +1,190 @@
+"""Workloads are read, whole, and what is wrong with one is refused in a sentence, with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from isolitmus.checker.robustness.casting import Instances
+from isolitmus.cli.main import VERBS
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.job_files import statements_in, workload, workloads
+from isolitmus.specs.workload_file import read_workload
+
+DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"'
+
+
+def read(jobs, head=DDL):
+    return read_workload(f"{head}\n{jobs}", "jobs", Path("jobs.toml"))
+
+
+REFUSED = {
+    "SQL that does not parse": (
+        '[jobs.a]\nsql = "INSERT INTO t VALUES (1"',
+        "jobs.toml:3, job a:1:23: this does not parse",
+    ),
+    "a table that is not there": (
+        '[jobs.a]\nsql = "DELETE FROM orders"',
+        "jobs.toml:3, job a:1:13: no table 'orders'",
+    ),
+    "a column that is not there": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE dya = 3"',
+        "jobs.toml:3, job a:1:21: no column 'dya' here; did you mean 'day'?",
+    ),
+    "a parameter without a type": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"',
+        "jobs.toml:2: jobs.a: ':day' has no type; write parameters = { day = \"DATE\" }",
+    ),
+    "a type that is none": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DAET" }',
+        "jobs.toml:4: jobs.a.parameters.day is 'DAET', which is no type",
+    ),
+    "a parameter that nobody has": (
+        '[jobs.a]\nsql = "DELETE FROM t"\nparameters = { day = "DATE" }',
+        "jobs.toml:4: jobs.a.parameters: no statement of the job has ':day'",
+    ),
+    "a truth value": (
+        '[jobs.a]\nsql = "DELETE FROM t"\nparameters = { all = "BOOLEAN" }',
+        "jobs.toml:4: jobs.a.parameters.all is BOOLEAN; write a job for TRUE and a job for FALSE",
+    ),
+    "orders that contradict each other": (
+        '[jobs.a]\nsql = "DELETE FROM t"\nafter = "b"\n[jobs.b]\nsql = "TRUNCATE TABLE t"\nafter = "a"',
+        "jobs.toml:4: jobs.a.after: a and b would each have to run after the other",
+    ),
+    "a job that is after nobody": (
+        '[jobs.a]\nsql = "DELETE FROM t"\nafter = "c"',
+        "jobs.toml:4: jobs.a.after names no job: 'c'",
+    ),
+    "a condition on what is no parameter": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DATE" }\nwhere = "day < today"',
+        "jobs.toml:5, where of jobs.a:1:7: no column 'today' here",
+    ),
+    "a statement that changes the table": (
+        '[jobs.a]\nsql = "ALTER TABLE t ADD COLUMNS (x INT)"',
+        "jobs.toml:3: jobs.a.sql: 'ALTER' changes what the table is",
+    ),
+    "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs 'sql'"),
+    "no job": ("title = 'x'\njobs = {}", "jobs.toml:3: jobs is empty"),
+    "nothing about jobs": ("title = 'x'", "jobs.toml: this is no workload"),
+    "a name twice": (
+        '[jobs.a]\nsql = ["DELETE FROM t", "TRUNCATE TABLE t"]\n[jobs.a_1]\nsql = "DELETE FROM t"',
+        "jobs.toml:4: jobs.a_1: the statement a_1 of job a has that name, too",
+    ),
+    "a level that is none": ('level = "Strict"\n[jobs.a]\nsql = "DELETE FROM t"', "jobs.toml:2: level is 'Strict'"),
+    "a let without a column": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE id = :n"\nlet = { n = "SELECT id, day FROM t" }',
+        "jobs.toml:4: jobs.a.let.n is 'SELECT id, day FROM t'; a query with one column is wanted",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_wrong_is_said_with_its_place(case):
+    jobs, message = REFUSED[case]
+    with pytest.raises(IsolitmusError) as refused:
+        read(jobs)
+    assert str(refused.value).startswith(message)
+
+
+OTHER_DDL = {
+    "no CREATE TABLE": ("DELETE FROM t", "a table's DDL is CREATE TABLE"),
+    "another format": ("CREATE TABLE t (id INT) USING parquet", "a table of format parquet has no commit check"),
+    "a type that is not there": ("CREATE TABLE t (id INT, m MAP<INT, INT>) USING delta", "no type"),
+    "a partition that is none": ("CREATE TABLE t (id INT, d INT) USING delta PARTITIONED BY (x)", "names no column: 'x'"),
+    "what does not parse": ("CREATE TABLE t (id INT", "this does not parse"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHER_DDL)
+def test_ddl_that_is_none(case):
+    ddl, message = OTHER_DDL[case]
+    with pytest.raises(IsolitmusError, match=r"jobs\.toml:1") as refused:
+        read('[jobs.a]\nsql = "DELETE FROM t"', f'ddl = "{ddl}"')
+    assert message in str(refused.value)
+
+
+def test_ddl_as_its_owner_has_it():
+    found = read(
+        '[jobs.a]\nsql = "DELETE FROM orders"',
+        'ddl = """CREATE TABLE IF NOT EXISTS shop.orders (id BIGINT NOT NULL COMMENT \'key\', day DATE DEFAULT NULL,'
+        " n BIGINT GENERATED ALWAYS AS IDENTITY) USING delta PARTITIONED BY (day) COMMENT 'all' LOCATION 's3://b/o'"
+        " TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable', 'delta.appendOnly' = 'false')\"\"\"",
+    )
+    (schema,) = found.tables.values()
+    assert found.level == "WriteSerializable"
+    assert (schema.name, schema.partitioned_by) == ("orders", ("day",))
+    assert schema.ddl().startswith("id BIGINT, day DATE, n BIGINT GENERATED ALWAYS AS IDENTITY")
+
+
+def test_a_domain_that_is_empty():
+    jobs = read(
+        '[jobs.a]\nsql = "DELETE FROM t WHERE id = :k"\nparameters = { k = "INT" }\nwhere = "k < 3 AND k > 5"'
+    )
+    with pytest.raises(
+        IsolitmusError, match=r"jobs.toml:2: jobs.a.where: 'k < 3 AND k > 5' holds for no values"
+    ):
+        Instances(jobs).check_domains()
+
+
+def test_who_never_overlaps():
+    jobs = "".join(f'[jobs.{name}]\nsql = "DELETE FROM t"\n{more}\n' for name, more in {
+        "a": "alone = true", "b": "", "c": 'after = "b"', "d": 'after = ["c"]',
+    }.items())  # fmt: skip
+    found = read(jobs)
+    assert not found.overlap("a", "a")
+    assert found.overlap("a", "b")
+    assert found.overlap("a", "d")
+    assert not any(found.overlap(x, y) for x in "bcd" for y in "bcd")
+
+
+SQL = {
+    "ingest.sql": "-- :day DATE\n-- where day >= '2026-01-01'\nINSERT INTO t VALUES (1, :day);",
+    "clean-up.sql": "-- two statements\n-- :day DATE\nDELETE FROM t WHERE day < :day;\nOPTIMIZE t;\n",
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in SQL.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "t.ddl").write_text(
+        "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day);", "utf-8"
+    )
+    return tmp_path
+
+
+def test_files_of_sql(files):
+    found = workload(*(str(files / name) for name in SQL), ddl=files / "t.ddl")
+    assert list(found.jobs) == ["ingest", "clean_up"]
+    assert [one.name for one in found.statements] == ["ingest", "clean_up_1", "clean_up_2"]
+    assert str(found.jobs["ingest"].where) == "day >= DATE '2026-01-01'"
+
+
+def test_files_of_sql_that_are_wrong(files):
+    with pytest.raises(IsolitmusError, match="add --ddl FILE"):
+        workload(str(files / "ingest.sql"))
+    (files / "typo.sql").write_text("-- :day DATE\nDELETE FROM t WHERE dya = :day", "utf-8")
+    with pytest.raises(IsolitmusError, match=r"typo.sql, job typo:2:21: no column 'dya'"):
+        workload(str(files / "typo.sql"), ddl=files / "t.ddl")
+    (files / "empty.sql").write_text("-- nothing\n;", "utf-8")
+    with pytest.raises(IsolitmusError, match=r"empty\.sql has no statement"):
+        workload(str(files / "empty.sql"), ddl=files / "t.ddl")
+    with pytest.raises(IsolitmusError, match="cannot read"):
+        workload(str(files / "gone.sql"), ddl=files / "t.ddl")
+
+
+def test_statements_end_with_semicolons():
+    assert list(statements_in("A; B ';' -- ;\n; /* ; */")) == ["A", "B ';' -- ;"]
+
+
+@pytest.mark.parametrize("name", workloads())
+def test_what_ships_reads(name):
+    found = workload(name)
+    assert found.title
+    assert len(found.jobs) > 2
+    Instances(found).check_domains()
+
+
+def test_what_is_no_workload_is_said():
+    with pytest.raises(IsolitmusError, match=r"no workload 'shpo'; did you mean 'shop'\?"):
+        workload("shpo")
+    assert "predict" in VERBS

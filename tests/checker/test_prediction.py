@@ -38,7 +38,7 @@ STATEMENTS = (
     "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN DELETE",
     INSERT_NEW,
     "TRUNCATE TABLE t",
-    "DELETE FROM t WHERE coalesce(x, 0) % 2 = :k AND part BETWEEN :p AND :q",
+    "DELETE FROM t WHERE coalesce(x, 0) = :k AND part BETWEEN :p AND :q",
     "OPTIMIZE t WHERE part = :p",
     "OPTIMIZE t",
     "VACUUM t",

@@ -19,6 +19,21 @@ SPREAD = 30
 """So many of such wishes are tried."""
 
 
+class Solution:
+    """An example that the solver gave, in a context of its own."""
+
+    def __init__(self, model: Any, context: Any) -> None:
+        self._model = model
+        self._context = context
+
+    def eval(self, term: Any, *, model_completion: bool) -> Any:
+        """The value of a term."""
+        import z3
+
+        found = self._model.eval(term.translate(self._context), model_completion=model_completion)
+        return found.translate(z3.main_ctx())
+
+
 class Asked:
     """What a solver is told of some roles, and what it says.
 
@@ -29,23 +44,27 @@ class Asked:
         import z3
 
         self.z3: Any = z3
-        self.solver: Any = z3.Solver()
+        self.context: Any = z3.Context()  # what else was asked before has no say in the answer
+        self.solver: Any = z3.Solver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
         self.roles = tuple(roles)
-        self.solver.add(*(role.domain for role in self.roles), *given)
+        self._tell(*(role.domain for role in self.roles), *given)
         for role in self.roles:
-            self.solver.add(*role.terms.bounds)
+            self._tell(*role.terms.bounds)
         self.model: Any = None
+
+    def _tell(self, *formulas: Any) -> None:
+        self.solver.add(*(self.z3.And(formula).translate(self.context) for formula in formulas))
 
     def possible(self, *parts: Any) -> bool | None:
         """Whether all this may hold together; None if the solver cannot say. ``model`` is then an example."""
         self.model = None
         self.solver.push()
-        self.solver.add(*parts)
+        self._tell(*parts)
         said = str(self.solver.check())
         if said == "sat":
-            self.model = self.solver.model()
+            self.model = Solution(self.solver.model(), self.context)
         self.solver.pop()
         return {"sat": True, "unsat": False}.get(said)
 
@@ -90,6 +109,8 @@ class Asked:
 
     def text(self, *parts: Any) -> str:
         """A question in SMT-LIB."""
-        solver = self.z3.Solver()
-        solver.add(*self.solver.assertions(), *parts)
-        return str(solver.to_smt2())
+        self.solver.push()
+        self._tell(*parts)
+        text = str(self.solver.to_smt2())
+        self.solver.pop()
+        return text

@@ -138,8 +138,10 @@ def _hit(dangers: Sequence[Sequence[Pair]]) -> list[Pair]:
     """The fewest pairs of which each danger has one."""
     import z3
 
-    chosen = {pair: z3.Bool(f"{pair[0]} apart from {pair[1]}") for d in dangers for pair in d}
-    solver = z3.Optimize()
+    context = z3.Context()
+    named = sorted({pair for danger in dangers for pair in danger})
+    chosen = {pair: z3.Bool(f"{pair[0]} apart from {pair[1]}", context) for pair in named}
+    solver = z3.Optimize(ctx=context)
     for danger in dangers:
         solver.add(z3.Or(*(chosen[pair] for pair in danger)))
     for pair, name in sorted(chosen.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import z3
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -234,6 +235,16 @@ def test_a_query_outside_is_not_what_stops():
         .let["seen"]
         .sql.startswith("SELECT count(*)")
     )
+
+
+def test_what_else_was_asked_has_no_say():
+    """The same examples in any process, whatever a solver was asked before."""
+    work = _workload(TABLES[1], STATEMENTS[4], STATEMENTS[6])
+    under = protocol("delta-serializable")
+    first = [str(test) for test in predict_workload(work, under).examples]
+    kept = [z3.And(z3.Int(f"x{k}") > k, z3.Bool(f"b{k}")) for k in range(99)]
+    assert [str(test) for test in predict_workload(work, under).examples] == first
+    assert kept
 
 
 def test_words():

@@ -9,7 +9,7 @@ import typer
 
 from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.telling.prediction_words import change_lines, prediction_lines
+from isolitmus.checker.robustness.prediction_words import change_lines, prediction_lines
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
 from isolitmus.cli.options import Json, named
 from isolitmus.cli.output import print_json, progress, say, writes
@@ -68,7 +68,7 @@ def predict(
     if save is not None:
         _save(found, save)
     if html is not None:
-        from isolitmus.checker.telling.prediction_page import prediction_page
+        from isolitmus.checker.robustness.prediction_page import prediction_page
         from isolitmus.cli.made import made
 
         write_whole(html, prediction_page(found, made()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.robustness.robust import PROMISES, robustness
-from isolitmus.checker.telling.robust_words import (
+from isolitmus.checker.robustness.robust_words import (
     assumption_lines,
     repair_lines,
     robust_lines,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import predict_pair, predict_workload
+from isolitmus.checker.robustness.prediction_words import prediction_lines
 from isolitmus.checker.running.execute import execute
-from isolitmus.checker.telling.prediction_words import prediction_lines
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.job_files import workload

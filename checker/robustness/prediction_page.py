@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.robustness.prediction_words import meeting_words
 from isolitmus.checker.telling.figures import render_template
-from isolitmus.checker.telling.prediction_words import meeting_words
 
 if TYPE_CHECKING:
     from isolitmus.checker.robustness.prediction import JobPrediction, Meeting

@@ -1,4 +1,4 @@
-"""Safe jobs are safe, in every search; what is not safe has a test that shows it."""
+"""Safe jobs are safe, in every search; what is not safe has a test that shows it (docs/semantics.md, 3.4)."""
 
 from __future__ import annotations
 

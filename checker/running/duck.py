@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_functions import MACROS
+from isolitmus.checker.running.duck_functions import taught_duck
 from isolitmus.checker.running.duck_sql import (
     after_init,
     constraint_condition,
@@ -59,13 +59,11 @@ class _Duck:
     """
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(":memory:")
+        self._connection = taught_duck()
         self._connection.execute("SET threads = 1")
         # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
         # rowid should find, by a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
-        for macro in MACROS:
-            self._connection.execute(macro)
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
 from sqlglot import expressions as exp
 
 from isolitmus.model.sql_types import INTEGERS, decimal_of, type_named
@@ -12,7 +13,7 @@ from isolitmus.specs.sql_literals import CAST_OF, GIVES
 if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
 
-__all__ = ["MACROS", "as_spark_computes"]
+__all__ = ["as_spark_computes", "taught_duck"]
 
 BLANK = "E' \\t\\r\\n'"
 MACROS = (
@@ -40,6 +41,18 @@ MACROS = (
 """What a DuckDB is taught: texts that Spark casts, else an error, and functions as Spark has them."""
 ALL = 2**31 - 1
 """The length of a substring without one."""
+
+
+def taught_duck() -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB that has the functions that ``as_spark_computes`` asks for.
+
+    >>> taught_duck().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
+    ('2026-01-02',)
+    """
+    duck = duckdb.connect(":memory:")
+    for macro in MACROS:
+        duck.execute(macro)
+    return duck
 
 
 def as_spark_computes(node: exp.Expr) -> exp.Expr:

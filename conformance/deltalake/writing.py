@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from isolitmus.checker.running.duck_functions import taught_duck
 from isolitmus.checker.running.duck_sql import create_table, translated
 from isolitmus.conformance.deltalake.rendering import render
 from isolitmus.conformance.deltalake.talk import EngineError
@@ -183,7 +184,7 @@ class Writer:
 
     def _snapshot(self, name: str) -> duckdb.DuckDBPyConnection:
         """Open a transaction's handles: the tables at its version, for its client to query."""
-        duck = duckdb.connect(":memory:")
+        duck = taught_duck()
         for table, schema in self._litmus.tables.items():
             handle = f"{name} {table}"
             self._worker.ask("open", handle=handle, path=str(self._paths[table]))

@@ -3,6 +3,9 @@
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
+# Where it is set, each process compiles the tests anew: a third of `make quick`.
+unexport PYTHONDONTWRITEBYTECODE
+
 .NOTPARALLEL:
 .PHONY: help engines demo test conformance quick bench lint env preflight clean
 
@@ -10,7 +13,7 @@ help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test         everything: linters, types, layers, tests, real Spark'
 	@echo 'make quick        the same without a JVM and without what is slow'
-	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real Spark'
+	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real engines'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
 	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
@@ -33,6 +36,8 @@ conformance: preflight engines
 	$(BIN)/pytest -m 'spark or deltalake'
 	$(BIN)/isolitmus explore tables --count 1000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore raw --count 5000 --evidence conformance/evidence/random.toml
+	$(BIN)/isolitmus explore sessions --engine derby --count 500 --evidence conformance/evidence/derby.toml
+	$(BIN)/isolitmus explore sessions --engine postgres --count 500 --evidence conformance/evidence/postgres.toml
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
 quick: lint
@@ -46,6 +51,7 @@ bench: env
 	$(BIN)/python bench/races.py
 	$(BIN)/python bench/locks.py
 	$(BIN)/python bench/walks.py
+	$(BIN)/python bench/jobs.py
 
 lint: env
 	$(BIN)/ruff check

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 from sqlglot import expressions as exp
 
-from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.sql_types import is_number
+from isolitmus.model.casting import cast_value
+from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.failing import EvaluationError
+from isolitmus.model.sql_types import INTEGERS, is_number
+from isolitmus.model.values import literal
 from isolitmus.specs.ddl import read_ddl
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.sql_parse import Syntax
@@ -22,20 +28,23 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Value
 
-__all__ = ["OwnTable", "declared", "literals", "own_rows"]
+__all__ = ["OwnTable", "constants", "declared", "own_rows", "values_for"]
 
-NUMBERS = ("0", "1", "2")
-FEW: dict[str, tuple[str, ...]] = {
-    "STRING": ("'a'", "'b'"),
-    "DATE": ("DATE '2026-01-01'", "DATE '2026-01-02'"),
-    "TIMESTAMP": ("TIMESTAMP '2026-01-01 00:00:00'", "TIMESTAMP '2026-01-02 00:00:00'"),
-    "BOOLEAN": ("false", "true"),
+FRACTION = re.compile(r"[0-9]*\.[0-9]+")
+
+NUMBERS = (0, 1, 2)
+FEW: dict[Type, tuple[Value, ...]] = {
+    "STRING": ("a", "b"),
+    "DATE": (date(2026, 1, 1), date(2026, 1, 2)),
+    "TIMESTAMP": (datetime(2026, 1, 1), datetime(2026, 1, 2)),  # noqa: DTZ001 - of the session's zone
+    "BOOLEAN": (False, True),
 }
 """Values of each type that is no number, the simplest first."""
-DAY = re.compile(r"'\d{4}-\d\d-\d\d'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,9 @@ class OwnTable:
         texts = [s for s in statements if isinstance(s, str)]
         known = {text: read(text) for text in texts}
         every = [st.just(known[s]) if isinstance(s, str) else s.map(read) for s in statements]
-        return cls(schema, st.one_of(every), own_rows(schema, texts) if rows is None else rows)
+        return cls(
+            schema, st.one_of(every), own_rows(schema, constants(texts)) if rows is None else rows
+        )
 
 
 def declared(table: str | Schema) -> Schema:
@@ -88,34 +99,57 @@ def declared(table: str | Schema) -> Schema:
     return read_table(found.name, Node(found.table, "", Source("table")))
 
 
-def literals(statements: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The numbers and the texts that occur in some statements, as SQL has them.
+def constants(statements: Iterable[str]) -> tuple[Value, ...]:
+    """The numbers and the texts that occur in some statements.
 
-    >>> literals(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE id = 7"])
-    (('7',), ("'mon'",))
+    >>> constants(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"])
+    ('mon', 7, Decimal('1.5'))
     """
-    numbers: dict[str, None] = {}
-    texts: dict[str, None] = {}
+    found: dict[Value, None] = {}
     for sql in statements:
-        for found in Syntax(sql).tree().find_all(exp.Literal):
-            if found.is_string:
-                texts[f"'{found.name}'"] = None
-            elif found.is_int:
-                numbers[found.name] = None
-    return tuple(numbers), tuple(texts)
+        for node in Syntax(sql).tree().find_all(exp.Literal):
+            if isinstance(node.parent, exp.Command):  # all of its text
+                continue
+            if node.is_string:
+                found[node.name] = None
+            elif node.is_int:
+                found[int(node.name)] = None
+            elif FRACTION.fullmatch(node.name):
+                found[Decimal(node.name)] = None
+    return tuple(found)
 
 
-def own_rows(schema: Schema, statements: Iterable[str]) -> SearchStrategy[str]:
-    """A row of a table as VALUES has it."""
-    numbers, texts = literals(statements)
-    cells = [st.sampled_from(_values(column, numbers, texts)) for column in schema.columns]
+def values_for(type_: Type, named: Iterable[Value]) -> tuple[Value, ...]:
+    """Values of a type: those that are named, and a few others.
+
+    >>> values_for("DATE", ["mon", "2026-03-01", 7])
+    (datetime.date(2026, 3, 1), datetime.date(2026, 1, 1), datetime.date(2026, 1, 2))
+    >>> values_for("INT", [7, Decimal("1.5")]), values_for("STRING", ["mon"])
+    ((7, 0, 1, 2), ('mon', 'a', 'b'))
+    """
+    own = (_as_type(value, type_) for value in named)
+    few = NUMBERS if is_number(type_) else FEW[type_]
+    return tuple(dict.fromkeys(v for v in (*own, *few) if v is not None))
+
+
+def _as_type(value: Value, type_: Type) -> Value:
+    """A named value where it may stand in a column of a type; else None."""
+    if isinstance(value, Decimal):
+        return value if is_number(type_) and type_ not in INTEGERS else None
+    if isinstance(value, int):
+        return value if is_number(type_) else None
+    if type_ not in ("STRING", "DATE", "TIMESTAMP"):
+        return None
+    with suppress(EvaluationError, UndeterminedError):
+        return cast_value(value, type_)
+    return None
+
+
+def own_rows(schema: Schema, named: Iterable[Value]) -> SearchStrategy[str]:
+    """A row of a table as VALUES has it: of values that are named, a few others, and NULL."""
+    known = tuple(named)
+    cells = [
+        st.sampled_from([*map(literal, values_for(column.type, known)), "NULL"])
+        for column in schema.columns
+    ]
     return st.tuples(*cells).map(lambda row: f"({', '.join(row)})")
-
-
-def _values(column: Column, numbers: tuple[str, ...], texts: tuple[str, ...]) -> list[str]:
-    """The values of a column: those that statements name, a few others, NULL."""
-    if is_number(column.type):
-        return list(dict.fromkeys((*numbers, *NUMBERS, "NULL")))
-    days = tuple(f"DATE {text}" for text in texts if DAY.fullmatch(text))
-    named = {"STRING": texts, "DATE": days}.get(column.type, ())
-    return list(dict.fromkeys((*named, *FEW[column.type], "NULL")))

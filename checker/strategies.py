@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from isolitmus.checker.own_jobs import OwnJobs
 from isolitmus.checker.own_table import OwnTable
+from isolitmus.checker.timing import TIMES, queues, schedule_at
 from isolitmus.model.client import Client
 from isolitmus.model.errors import SqlError
 from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.schedule import Schedule, Step
+from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
+from isolitmus.specs.job_files import workload as workload_named
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
@@ -27,9 +30,12 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Value
+    from isolitmus.model.workload import Workload
 
 __all__ = [
     "histories",
+    "jobs",
     "litmus_tests",
     "predicates",
     "readable",
@@ -232,37 +238,9 @@ def schedules(
     """Every interleaving of the starts and commits of these transactions; of those that ``sessions`` gives
     one name, one after another.
     """
-    queues = _queues(names, sessions or {})
-    order = draw(st.permutations([key for key, queue in queues.items() for _ in queue]))
-    return Schedule(tuple(queues[key].pop(0) for key in order))
-
-
-def _queues(names: Sequence[str], sessions: Mapping[str, str]) -> dict[str, list[Step]]:
-    """The steps of each session, or of a transaction without one."""
-    queues: dict[str, list[Step]] = {}
-    for name in names:
-        queue = queues.setdefault(sessions.get(name, f"of {name}"), [])
-        queue += [Step(name, "start"), Step(name, "commit")]
-    return queues
-
-
-TIMES = st.tuples(st.integers(0, 5), st.integers(0, 5))
-"""When a transaction starts, and how long it takes: without another one the order of the others stays."""
-
-
-def _at(times: Mapping[str, tuple[int, int]], sessions: Mapping[str, str]) -> Schedule:
-    """The schedule of transactions that start and end then; of those of one session, one after another.
-
-    >>> print(_at({"a": (0, 2), "b": (1, 0), "c": (1, 0)}, {}))
-    a.start b.start b.commit c.start c.commit a.commit
-    """
-    queues = _queues(list(times), sessions)
-    moments = [
-        (when, k, sessions.get(name, f"of {name}"))
-        for k, (name, (start, long)) in enumerate(times.items())
-        for when in (start, start + long)
-    ]
-    return Schedule(tuple(queues[key].pop(0) for _, _, key in sorted(moments)))
+    steps = queues(names, sessions or {})
+    order = draw(st.permutations([key for key, queue in steps.items() for _ in queue]))
+    return Schedule(tuple(steps[key].pop(0) for key in order))
 
 
 def litmus_tests(
@@ -296,6 +274,33 @@ def litmus_tests(
     return _any_tests(
         least=least, most=most, partitioned=partitioned, tracked=tracked, sessions=sessions
     )
+
+
+def jobs(
+    workload: Workload | str,
+    *,
+    values: Mapping[str, Sequence[Value]] | None = None,
+    rows: Mapping[str, SearchStrategy[str]] | None = None,
+    least: int = 2,
+    most: int = 3,
+) -> SearchStrategy[Litmus]:
+    """Runs of the jobs of a workload, or of its file or name, as litmus tests without expectations: each with
+    parameters of which holds what the workload knows, overlapping as it allows.
+
+    Parameters have the values that the statements name, what is next to those in conditions, and a few others; or, by
+    the name of a parameter, those in ``values``. Rows of tables have the same, and what the parameters are; or, by the
+    name of a table, what ``rows`` draws: ``(1, 'mon')``. What fails shrinks to the fewest runs and rows, those of the
+    jobs that come first, and prints as a litmus file. IsolitmusError for what is wrong with any of that.
+
+    >>> from hypothesis import find
+    >>> tests = jobs("shop", values={"customer": [7]})
+    >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
+    DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
+    """
+    of = workload_named(workload) if isinstance(workload, str) else workload
+    own = OwnJobs(of, values or {}, rows or {})
+    runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
+    return st.builds(own.litmus, runs, own.inits)
 
 
 @st.composite
@@ -340,7 +345,7 @@ def _own_tests(draw: DrawFn, own: OwnTable, *, least: int, most: int, sessions: 
     named = {name: statement for name, (statement, _, _) in zip(names, found, strict=True)}
     of = {name: f"s{k}" for name, (_, _, k) in zip(names, found, strict=True) if k}
     times = {name: when for name, (_, when, _) in zip(names, found, strict=True)}
-    return _litmus(own.schema, inits, named, of, _at(times, of))
+    return _litmus(own.schema, inits, named, of, schedule_at(times, of))
 
 
 @st.composite

@@ -113,14 +113,19 @@ def explore(
         print_json([batch.to_json() for batch in carried_out])
         return 0
     unsaid = sum(batch.unsaid or 0 for batch in carried_out)
+    several = sum(batch.several for batch in carried_out)
     seeds = f"seed {seed}" if len(asked) == 1 else f"seeds {seed} to {asked[-1].seed}"
     say(
         f"{many(count - unsaid, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}:"
         " all as predicted."
     )
+    if several:
+        say(
+            f"Of {several:,} of them several runs are predicted, by whose thread is faster: each was one of those."
+        )
     if unsaid:
         say(
-            f"Of {unsaid:,} more the model says nothing: they go as a plan does, or whose thread is faster."
+            f"Of {unsaid:,} more the model says nothing: they go as a plan does, or some may wait for ever."
         )
     return 0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.robustness.robust import PROMISES, robustness
+from isolitmus.checker.robustness.robust import PROMISES, robust_answers
 from isolitmus.checker.robustness.robust_words import (
     assumption_lines,
     repair_lines,
@@ -78,7 +78,7 @@ def robust(
         refuse(carriers, [under.name for under in unders])
     answers = []
     with progress(f"robust {workload.name}") as tell:
-        answers = [robustness(workload, under, p, tell=tell) for p in wanted for under in unders]
+        answers = list(robust_answers(workload, unders, wanted, tell=tell))
         ways = {}
         for answer in answers:
             if repairs and answer.word == "unsafe":
@@ -107,7 +107,7 @@ def robust(
             for line in repair_lines(answer, ways[key]) if key in ways else ():
                 say(f"  {line}")
         say()
-        for line in assumption_lines():
+        for line in assumption_lines(answers):
             say(line)
     if certificate is not None:
         _certify(answers, certificate)
@@ -129,7 +129,7 @@ def _certify(answers: list[Robustness], folder: Path) -> None:
     for answer in proved:
         for k, one in enumerate(answer.refuted, 1):
             name = f"{answer.promise}-{answer.protocol}-{k:03}.smt2"
-            about = f"; {one.danger.lemma}: {one.danger.schedule}\n; to be refuted: unsat\n"
+            about = f"; {one.lemma}: {one.about}\n; to be refuted: unsat\n"
             write_whole(folder / name, about + one.text)
 
 

@@ -22,9 +22,10 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from isolitmus.checker.comparing import compare
 from isolitmus.checker.runs import Judged, run
 from isolitmus.conformance.together import together
-from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.errors import TimeLimit, UndeterminedError, WaitsForEver
 from isolitmus.model.exploration import Batch
 from isolitmus.model.readable import Readable
+from isolitmus.model.run import SeveralRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,9 +55,23 @@ Case = tuple["Litmus", "Spec"]
 def differences(test: Litmus, under: Spec, carry: Carries) -> tuple[str, ...]:
     """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
 
-    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing.
+    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing: SeveralRuns if it
+    says several runs, and the engine's is one of them.
     """
-    predicted = run(test, under)
+    try:
+        predicted = run(test, under)
+    except SeveralRuns as several:
+        observed = carry(test, under)
+        found = [compare(one, observed) for one in several.runs]
+        if not all(found):
+            raise
+        return min(found, key=len)
+    except WaitsForEver:
+        try:
+            carry(test, under)
+        except TimeLimit:
+            return ()
+        return ("predicted that some wait for each other for ever, observed that all end",)
     return unlike(predicted, Judged(test, carry(test, under)))
 
 
@@ -107,6 +122,8 @@ class Explored(Readable):
     """So many were carried out."""
     unsaid: int
     """Of so many more the model says nothing."""
+    several: int
+    """Of so many that were carried out it says several runs, by whose thread is faster; each was one of those."""
     mismatch: Mismatch | None
     """The smallest that was found; None if all agree."""
     drawn: str = ""
@@ -114,11 +131,15 @@ class Explored(Readable):
 
     def __repr__(self) -> str:
         agreed = "all agree" if self.mismatch is None else f"not so:\n{self.mismatch}"
-        return f"{self.runs} runs from seed {self.seed}, {self.unsaid} unsaid, {agreed}"
+        return (
+            f"{self.runs} runs from seed {self.seed}, {self.several} as one of several ways, {self.unsaid} unsaid,"
+            f" {agreed}"
+        )
 
     def batch(self, kind: str) -> Batch:
         """The runs as tests of a kind, all of which agreed."""
-        return Batch(kind, self.seed, self.runs + self.unsaid, self.unsaid, self.drawn)
+        count = self.runs + self.unsaid
+        return Batch(kind, self.seed, count, self.unsaid, self.several, self.drawn)
 
 
 def drawn(
@@ -200,16 +221,16 @@ def explore(
     if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
     """
     pairs = drawn(tests, count, seed, protocols)
-    known: dict[tuple[str, str], tuple[str, ...] | None] = {}
+    known: dict[tuple[str, str], tuple[str, ...] | UndeterminedError] = {}
 
-    def asked(test: Litmus, under: Spec) -> tuple[str, ...] | None:
-        """The differences; None if the model says nothing."""
+    def asked(test: Litmus, under: Spec) -> tuple[str, ...] | UndeterminedError:
+        """The differences, or why none can be told."""
         key = str(test), under.name
         if key not in known:
             try:
                 known[key] = differences(test, under, carry)
-            except UndeterminedError:
-                known[key] = None
+            except UndeterminedError as undetermined:
+                known[key] = undetermined
         return known[key]
 
     answers = []
@@ -218,19 +239,21 @@ def explore(
             answers.append(answer)
             if progress is not None:
                 progress(k)
-    unsaid = answers.count(None)
-    if not any(answers):
-        return Explored(seed, len(pairs) - unsaid, unsaid, None, digest(pairs))
+    several = sum(isinstance(answer, SeveralRuns) for answer in answers)
+    unsaid = sum(isinstance(answer, UndeterminedError) for answer in answers) - several
+    runs = len(pairs) - unsaid
+    if not any(isinstance(answer, tuple) and answer for answer in answers):
+        return Explored(seed, runs, unsaid, several, None, digest(pairs))
     found: list[Mismatch] = []
 
     @_drawing(tests, count, seed, protocols, Phase.generate, Phase.shrink)
     def shrink(pair: Case) -> None:
         test, under = pair
         unlike = asked(test, under)
-        if unlike:
+        if isinstance(unlike, tuple) and unlike:
             found.append(Mismatch(test, under.name, unlike))
             raise AssertionError(unlike)
 
     with suppress(AssertionError):
         shrink()
-    return Explored(seed, len(pairs) - unsaid, unsaid, found[-1])
+    return Explored(seed, runs, unsaid, several, found[-1])

@@ -56,8 +56,12 @@ class Dialect:
     """Whether that also shows what is not committed."""
     snapshot: bool
     """Whether a statement reads as of its beginning: then it is all the same when its subqueries are asked."""
-    bar: Callable[[exp.Expr, exp.Table, Schema, Index | None], None] | None = None
-    """Keeps a scan, in a statement or a subquery, from the indexes by which it does not go; None: nothing has to."""
+    through: Callable[[str, exp.Column], exp.Expr] | None = None
+    """What holds of every row, by the name of an index and its first column: the index is said to be of such rows only, and
+    whoever is to go by it repeats that, so that he can go by no other; None: an index is chosen otherwise."""
+    again: Callable[[exp.Table], exp.Expr] | None = None
+    """Whether a row of a table is looked at once more since others have changed it, and no scan has come to it; None: that
+    is not asked."""
 
 
 def creating(dialect: Dialect, schema: Schema) -> Iterator[str]:
@@ -67,7 +71,10 @@ def creating(dialect: Dialect, schema: Schema) -> Iterator[str]:
     for index in schema.indexes:
         unique = "UNIQUE " if index.unique else ""
         order = index.text(schema.columns).removeprefix("unique ")
-        yield f"CREATE {unique}INDEX {index_name(schema, index)} ON {schema.name} ({order})"
+        name = index_name(schema, index)
+        own = _through(dialect, schema, index)
+        where = "" if own is None else f" WHERE {dialect.text(own)}"
+        yield f"CREATE {unique}INDEX {name} ON {schema.name} ({order}){where}"
 
 
 def index_name(schema: Schema, index: Index) -> str:
@@ -104,8 +111,10 @@ def gated(
             )
             index = next((one for one in schema.indexes if one.name == name), None)
             _gate(dialect, transaction, table, schema, number)
-            if dialect.bar is not None:
-                dialect.bar(_around(table), table, schema, index)
+            through = _through(dialect, schema, index, table.alias_or_name)
+            if through is not None:
+                where = _around(table).args["where"]
+                where.set("this", exp.and_(through, where.this, copy=False))
             if isinstance(table.parent, exp.Update | exp.Delete):
                 dialect.steer(table.parent, schema, index)
             else:
@@ -119,6 +128,16 @@ def gated(
         texts.append(Gated(text, paths[0][1] if paths else "", tuple(paths)))
         before += len(found)
     return tuple(texts)
+
+
+def _through(
+    dialect: Dialect, schema: Schema, index: Index | None, table: str = ""
+) -> exp.Expr | None:
+    """What the rows of an index are said to be, in a scan of a table by an alias; None: nothing."""
+    if dialect.through is None or index is None:
+        return None
+    first = schema.columns[index.columns[0]].name
+    return dialect.through(index_name(schema, index), exp.column(first, table=table or None))
 
 
 def asks_late(statement: Statement) -> bool:
@@ -157,10 +176,11 @@ def _gate(
         for column in schema.columns
     )
     words = exp.Literal.string(transaction), exp.Literal.string(str(number))
-    call = exp.EQ(
-        this=exp.Anonymous(this="pass", expressions=[*words, *cells]),
-        expression=exp.Literal.number(1),
-    )
+    passing: exp.Expr = exp.Anonymous(this="pass", expressions=[*words, *cells])
+    if dialect.again is not None:
+        looked = exp.If(this=dialect.again(table), true=exp.Literal.number(1))
+        passing = exp.Case(ifs=[looked], default=passing)
+    call = exp.EQ(this=passing, expression=exp.Literal.number(1))
     where = around.args.get("where")
     parts = (
         list(where.this.flatten()) if where is not None and isinstance(where.this, exp.And) else []

@@ -50,10 +50,12 @@ QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
 WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
 
 
-SqlProblem = Literal["syntax", "no table", "no column", "column there", "arity", "type", "outside"]
+SqlProblem = Literal[
+    "syntax", "no table", "no column", "column there", "arity", "type", "opaque", "outside"
+]
 """What can be wrong with a statement: it does not parse; there is no such table or column, or there is
-such a column already; a list is too long or too short; a value is of another type; or else isolitmus
-does not model it.
+such a column already; a list is too long or too short; a value is of another type; what an
+expression gives is not modelled (``Opaque``); or else isolitmus does not model the statement.
 """
 
 

@@ -26,6 +26,8 @@ class Batch:
     """How many tests."""
     unsaid: int | None = None
     """Of how many the model says nothing, the others being as predicted; None: not carried out yet."""
+    several: int = 0
+    """Of how many of those the model says several runs, of which the engine's was one."""
     drawn: str = ""
     """A digest of the tests: a seed draws others when what draws them changes."""
 
@@ -42,6 +44,7 @@ class Batch:
             "count": self.count,
             "drawn": self.drawn,
             "unsaid": self.unsaid,
+            "several": self.several,
         }
 
 

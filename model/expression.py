@@ -87,13 +87,13 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a client gives a value, ``:name``."""
+    """What a client gives a value, ``:name``; or what a clock does, ``current_date()``."""
 
     name: str
     type: Type
 
     def __str__(self) -> str:
-        return f":{self.name}"
+        return self.name if self.name.endswith("()") else f":{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,7 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
         case Subquery():
             return _subquery(expr, rows)
         case Parameter():
-            raise UndeterminedError(f"the parameter {expr} has no value")
+            raise UndeterminedError(f"the value of {expr} is not known")
         case Opaque(text):
             raise UndeterminedError(f"what '{text}' gives is not modelled")
 

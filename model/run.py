@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.values import show_row
@@ -20,6 +21,7 @@ __all__ = [
     "SILENT",
     "TOOK_EFFECT",
     "Run",
+    "SeveralRuns",
     "TransactionRun",
     "Wait",
     "same_bag",
@@ -183,3 +185,11 @@ def same_bag(a: Rows, b: Rows) -> bool:
 
 def _typed(row: Row) -> tuple[tuple[type, Value], ...]:
     return tuple((type(value), value) for value in row)
+
+
+class SeveralRuns(UndeterminedError):
+    """A test that ends in one of several ways, by whose thread is faster; ``runs`` are all of them."""
+
+    def __init__(self, message: str, runs: tuple[Run, ...]) -> None:
+        super().__init__(message)
+        self.runs = runs

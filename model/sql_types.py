@@ -98,6 +98,8 @@ def common_type(types: Iterable[Type]) -> Type | None:
 def _wider(a: Type, b: Type) -> Type | None:
     if a == b:
         return a
+    if "" in (a, b):  # of what is not modelled no type is known
+        return None
     if "STRING" in (a, b):
         other = b if a == "STRING" else a
         if other in INTEGERS:

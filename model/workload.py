@@ -32,7 +32,7 @@ class JobStatement(Readable):
     statement: Statement
     """What it is on the tables, its parameters in it."""
     types: Mapping[str, Type]
-    """The type of each parameter, also of those that a query is read into."""
+    """The type of each parameter, also of those that a query is read into, and of what the clock says (``current_date()``)."""
     let: Mapping[str, Read] = field(default_factory=dict)
     """Queries that the client reads into parameters before the transaction starts."""
 

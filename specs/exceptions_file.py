@@ -25,13 +25,23 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.toml_file import Node
 
-__all__ = ["ExceptionTable", "exception_of", "exception_table", "read_exceptions"]
+__all__ = ["ExceptionTable", "OtherError", "exception_of", "exception_table", "read_exceptions"]
 
 FILE = HOME / "exceptions.toml"
 TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
 LISTS = ("classes", "phrases")
 RETRY = ("yes", "after a look", "no")
 WHEN = ("winner", "mine", "blind", "level", "version", "where")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherError:
+    """An error of Delta that is no conflict of two commits."""
+
+    says: str
+    """What it is, in a sentence."""
+    phrases: tuple[str, ...]
+    """Words by which its messages are known, beside its error class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class ExceptionTable:
     """What the part of an error class after its dot says."""
     commands: Mapping[str, str]
     """What a job was, by the beginning of a class of its stack trace."""
+    others: Mapping[str, OtherError]
+    """Errors of Delta that are none of these, by their error classes."""
 
 
 @cache
@@ -71,7 +83,7 @@ def exception_of(name: str) -> ConflictException | None:
 def read_exceptions(text: str, label: str) -> ExceptionTable:
     """The table that a file holds; LitmusError says what is wrong with it."""
     document = Source(label, text).node()
-    document.keys((*CONFLICTS, "hints", "commands"))
+    document.keys((*CONFLICTS, "hints", "commands", "others"))
     missing = [name for name in CONFLICTS if name not in document]
     if missing:
         document.refuse(f"the file has no table [{missing[0]}]; each exception of Delta has one")
@@ -79,11 +91,18 @@ def read_exceptions(text: str, label: str) -> ExceptionTable:
         {name: _exception(document.inner(name), name) for name in CONFLICTS},
         _words(document.inner("hints")),
         _words(document.inner("commands")),
+        {name: _other(node) for name, node in document.inner("others").items()},
     )
 
 
 def _words(node: Node) -> dict[str, str]:
     return {key: node.get(key, str) for key in node.table()}
+
+
+def _other(node: Node) -> OtherError:
+    node.table()
+    node.keys(("says", "phrases"))
+    return OtherError(node.get("says", str), node.strings("phrases"))
 
 
 def _exception(node: Node, name: str) -> ConflictException:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exploration"]
 
-NUMBERS = ("seed", "count", "unsaid")
+NUMBERS = ("seed", "count", "unsaid", "several")
 
 
 class Exploration:
@@ -44,9 +44,9 @@ class Exploration:
             kind = entry.get("tests", str)
             if kind not in kinds:
                 entry.refuse(f"{entry}.tests is {shown(kind)}; {' or '.join(kinds)} is wanted")
-            seed, count, unsaid = (entry.get(key, int) for key in NUMBERS)
+            seed, count, unsaid, several = (entry.get(key, int) for key in NUMBERS)
             drawn = entry.get("drawn", str)
-            found.add(Batch(kind, seed, count, unsaid, drawn))
+            found.add(Batch(kind, seed, count, unsaid, several, drawn))
         return found
 
     def __contains__(self, batch: Batch) -> bool:

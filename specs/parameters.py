@@ -12,14 +12,19 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Value
 
-__all__ = ["bound", "one_line", "parameters", "places", "spark_literal"]
+__all__ = ["BLANK", "CLOCKS", "bound", "one_line", "parameters", "places", "spark_literal"]
 
+CLOCKS = ("current_date()", "current_timestamp()")
+"""What is one value in a statement, and nobody declares."""
 PIECE = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)""",
-    re.DOTALL,
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"""
+    r"""|(?<![.\w])(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?""",
+    re.DOTALL | re.IGNORECASE,
 )
-"""What a colon means nothing in, or a parameter."""
+"""What a colon means nothing in, a parameter, or what the clock says."""
 SPACES = re.compile(r"\s+")
+BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)*"
+"""What may stand before a statement: spaces and comments."""
 
 
 def parameters(sql: str) -> tuple[str, ...]:
@@ -32,15 +37,21 @@ def parameters(sql: str) -> tuple[str, ...]:
 
 
 def bound(sql: str, values: Mapping[str, Value]) -> str:
-    """The text with literals in the place of its parameters.
+    """The text with literals in the place of its parameters, and of ``current_date()`` if it has a value.
 
     >>> bound("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
     "UPDATE t SET x = (-2) - 1, s = ':seen'"
+    >>> from datetime import date
+    >>> bound("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
+    "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
     """
-    return PIECE.sub(
-        lambda found: spark_literal(values[found["name"]]) if found["name"] in values else found[0],
-        sql,
-    )
+
+    def written(found: re.Match[str]) -> str:
+        clock = found["clock"] and f"{found['clock'].lower()}()"
+        name = clock or found["name"]
+        return spark_literal(values[name]) if name in values else found[0]
+
+    return PIECE.sub(written, sql)
 
 
 def one_line(sql: str) -> str:

@@ -130,6 +130,9 @@ def _instead(flat: str) -> str:
     )
     if not flat:
         return f"there is nothing in it; {wanted}"
+    for known, error in exception_table().others.items():
+        if re.search(rf"\b{known}\b", flat) or any(phrase in flat for phrase in error.phrases):
+            return f"{known} is no conflict of two commits: {error.says}"
     shared = next((name for name in SHARED if name in flat), None)
     if shared is not None:
         return (

@@ -16,6 +16,7 @@ from isolitmus.model.origin import Origin
 from isolitmus.model.raw import Raw
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.features import features
+from isolitmus.specs.parameters import BLANK
 from isolitmus.specs.placeholders import aliased
 from isolitmus.specs.resolving import kinds
 from isolitmus.specs.sql_definitions import DefinitionReader
@@ -42,7 +43,7 @@ KINDS = kinds(
     InsertReader, RowsReader, MergeReader, JoinReader, VerbReader, DefinitionReader, MakingReader
 )
 """Who resolves a statement, by the class of its tree or by its first word."""
-FIRST = re.compile(r"\s*(\w+)\b")
+FIRST = re.compile(rf"{BLANK}(\w+)\b")
 GENERATED: frozenset[Feature] = frozenset(
     {"identity columns", "a statement that cannot write generated values"}
 )

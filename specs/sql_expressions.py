@@ -79,7 +79,7 @@ class _ExpressionReader:
         try:
             return self._read(node, null)
         except SqlError as error:
-            if error.kind not in ("outside", "type"):
+            if error.kind not in ("outside", "type", "opaque"):
                 raise
             return self._opaque(node)
 
@@ -154,7 +154,7 @@ class _ExpressionReader:
                 return self._subquery("scalar", node)
         found = FunctionReader(place, self.read).function(node, null)
         if found is None:
-            place.refuse(node, f"'{place.written(node)}' {OUTSIDE}")
+            place.refuse(node, f"'{place.written(node)}' {OUTSIDE}", "opaque")
         return found
 
     def _subquery(
@@ -207,7 +207,7 @@ class _ExpressionReader:
         """IS NULL of anything but a column is skipped by other rules in Delta: not modelled."""
         operand = self.read(node)
         if not isinstance(operand, ex.ColumnRef):
-            self.scope.place.refuse(node, "IS NULL is modelled for a column only")
+            self.scope.place.refuse(node, "IS NULL is modelled for a column only", "opaque")
         return operand
 
     def _arithmetic(self, node: exp.Expr) -> ex.Expr:
@@ -224,12 +224,14 @@ class _ExpressionReader:
         type_: Type = "BIGINT" if "BIGINT" in types else "INT"
         if not types <= set(INTEGERS):
             if op == "%":
-                place.refuse(node, f"a remainder of anything but INT and BIGINT {OUTSIDE}")
+                place.refuse(
+                    node, f"a remainder of anything but INT and BIGINT {OUTSIDE}", "opaque"
+                )
             exact = "DOUBLE" not in types
             wanted = [_decimal(operand_type(v)) if exact else "DOUBLE" for v in both]
             found = _result(op, *wanted) if exact else "DOUBLE"
             if found is None:
-                place.refuse(node, f"a result of more than 38 digits {OUTSIDE}")
+                place.refuse(node, f"a result of more than 38 digits {OUTSIDE}", "opaque")
             type_ = found
             both = [
                 coerced(place, part, value, target)
@@ -302,7 +304,7 @@ class _ExpressionReader:
         if function == "sum":
             type_ = _summed(operand.type)
         if type_ is None:
-            place.refuse(node, f"sum of {operand.type} {OUTSIDE}")
+            place.refuse(node, f"sum of {operand.type} {OUTSIDE}", "opaque")
         node.meta[GIVES] = type_
         return ex.Aggregate(function, operand, type_)
 

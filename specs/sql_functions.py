@@ -132,7 +132,7 @@ class FunctionReader:
         only(self.place, node, *signature.operands, *signature.fixed)
         unit = node.args.get("unit")
         if unit is not None and unit.name.upper() != "DAY":
-            self.place.refuse(node, f"'{self.place.written(node)}' {OUTSIDE}")
+            self.place.refuse(node, f"'{self.place.written(node)}' {OUTSIDE}", "opaque")
         operands = []
         for key, type_ in signature.operands.items():
             part = node.args.get(key)
@@ -164,7 +164,7 @@ class FunctionReader:
     def like(self, node: exp.Like) -> ex.Expr:
         subject, pattern = self.wanted(node.this, "STRING"), self.wanted(node.expression, "STRING")
         if not isinstance(pattern, ex.Const) or "\\" in str(pattern.value):
-            self.place.refuse(node, "LIKE takes a text without \\ as its pattern")
+            self.place.refuse(node, "LIKE takes a text without \\ as its pattern", "opaque")
         return ex.Call("like", (subject, pattern), "BOOLEAN")
 
     def case(self, node: exp.Case, null: Type) -> ex.Expr:
@@ -194,7 +194,7 @@ class FunctionReader:
         values = list(map(self.number, parts))
         types = {value.type for value in values}
         if "DOUBLE" not in types and any(decimal_of(type_) for type_ in types):
-            self.place.refuse(node, f"a quotient of decimals {OUTSIDE}")
+            self.place.refuse(node, f"a quotient of decimals {OUTSIDE}", "opaque")
         both = [coerced(self.place, p, v, "DOUBLE") for p, v in zip(parts, values, strict=True)]
         return ex.Call("divide", tuple(both), "DOUBLE")
 
@@ -208,7 +208,7 @@ class FunctionReader:
         if days is None:
             text = count.this.name if count.this is not None else ""
             if count.text("unit").upper() not in ("DAY", "DAYS") or not text.isdigit():
-                self.place.refuse(count, f"an interval of anything but days {OUTSIDE}")
+                self.place.refuse(count, f"an interval of anything but days {OUTSIDE}", "opaque")
             days = ex.Const(int(text), "INT")
         if day.type != "DATE" or days.type != "INT":
             self.place.refuse(

@@ -6,7 +6,6 @@ values of parameters (``:name``) come into a copy of the tree.
 
 from __future__ import annotations
 
-import logging
 import re
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -21,7 +20,8 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model.errors import SqlError, brief
 from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
-from isolitmus.specs.parameters import bound, places
+from isolitmus.specs.muted import muted
+from isolitmus.specs.parameters import BLANK, bound, places
 from isolitmus.specs.placeholders import with_markers
 from isolitmus.specs.written import located
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["Syntax"]
 
 Trees = dict[tuple[int, int | None], exp.Expr]
+VERB = re.compile(
+    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]+\s*\.\s*)+)",
+    re.IGNORECASE,
+)
+"""One of Delta's own verbs, and the database of its table."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -71,6 +76,8 @@ class Syntax:
         if "." not in text:
             return text
         cuts: set[tuple[int, int]] = set()
+        if verb := VERB.match(text):
+            cuts.add(verb.span(1))
         for table in self.tables():
             first = table.args.get("catalog") or table.args.get("db")
             if first is not None and table.db.lower() != "delta" and "start" in first.meta:
@@ -108,11 +115,9 @@ class Syntax:
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
     try:
-        trees = sqlglot.parse(with_markers(text), read="databricks")
+        with muted():
+            trees = sqlglot.parse(with_markers(text), read="databricks")
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         line, column = details[0].get("line") or 1, details[0].get("col") or 1
@@ -123,8 +128,6 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
         raise located(of.label, of.text, start, problem, "syntax") from None
     except RecursionError:
         raise SqlError(f"{of.label}: the statement {DEEP}") from None
-    finally:
-        logger.setLevel(level)
     found = [tree for tree in trees if tree is not None]
     if len(found) != 1:
         raise SqlError(

@@ -95,6 +95,6 @@ class VerbReader(QueryReader):
 
 
 def _name(part: object) -> str:
-    """The name in a part of Delta's grammar."""
+    """The name in a part of Delta's grammar, without the database."""
     assert isinstance(part, Tree)
-    return str(part.children[0]).strip("`")
+    return str(part.children[-1]).strip("`")

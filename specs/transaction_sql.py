@@ -62,6 +62,16 @@ def _raised(problem: str) -> NoReturn:
     raise LitmusError(problem)
 
 
+def _resolved(syntax: Syntax, reached: Sequence[Tables]) -> st.Statement:
+    """The statement; what is not modelled in an expression of it stays in it, and leaves a run undecided."""
+    try:
+        return resolve_late(syntax, reached)
+    except SqlError as error:
+        if error.kind != "opaque":
+            raise
+    return resolve_late(syntax.typed({}, opaque=True), reached)
+
+
 def read_sql(
     text: str,
     name: str,
@@ -80,7 +90,7 @@ def read_sql(
             given.refuse(f"{given}: no let gives ':{parameter}'{near(parameter, let)}")
     examples = {n: EXAMPLES[items_of(read.query[0])[0].type] for n, read in let.items()}
     try:
-        found = resolve_late(syntax.bound(examples), context.reached)
+        found = _resolved(syntax.bound(examples), context.reached)
     except SqlError as error:
         raise (as_written(error, parts) if parts else error) from None
     assert not isinstance(found, Raw)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import NoLitmusTest, near
+from isolitmus.model.errors import NoLitmusTest, SqlError, near
 from isolitmus.model.expression import TRUE, ColumnRef, walk
 from isolitmus.model.query import items_of
 from isolitmus.model.schema import Column, Schema
@@ -24,22 +24,26 @@ from isolitmus.model.statement import (
     Update,
     Vacuum,
 )
+from isolitmus.model.unknown import unknown_parts
 from isolitmus.model.workload import Job, JobStatement, Workload
 from isolitmus.specs.ddl import read_ddl
-from isolitmus.specs.parameters import parameters
+from isolitmus.specs.inferring import inferred
+from isolitmus.specs.parameters import CLOCKS, parameters
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
 from isolitmus.specs.table_file import read_table, read_tables
 from isolitmus.specs.toml_file import NAME, Node, Source, shown
+from isolitmus.specs.written import located
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.expression import Expr
     from isolitmus.model.sql_types import Type
+    from isolitmus.model.statement import Statement
 
 __all__ = ["read_workload", "workload_of"]
 
@@ -173,12 +177,14 @@ class _JobReader:
                 node.refuse(
                     f"{node}.parameters: '{parameter}' is shared already; leave it out here"
                 )
-        types = {**self.shared, **own}
         sql = node.value.get("sql")
         texts = [sql] if isinstance(sql, str) else sql
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
             node.refuse(f"{node} needs 'sql' (a text, or a list of texts)")
-        let = {key: self.let(key, query, types) for key, query in node.inner("let", {}).items()}
+        queries = node.inner("let", {})
+        types = {**self.shared, **own}
+        types |= self.undeclared(node, texts, queries, {*types, *queries.value})
+        let = {key: self.let(key, query, types) for key, query in queries.items()}
         every = {**types, **{key: query.type for key, query in let.items()}}
         statements = tuple(
             self.statement((name, k if len(texts) > 1 else 0), text, node, every, let)
@@ -192,14 +198,28 @@ class _JobReader:
                 node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
         return Job(name, statements, types, where, known, node.place)
 
+    def undeclared(
+        self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
+    ) -> dict[str, Type]:
+        """The parameters that have no type, each with that of the columns that it meets."""
+        asked = [Syntax(text, _label(node, text)) for text in texts]
+        asked += [
+            Syntax(one.value, _let_label(name, one))
+            for name, one in queries.items()
+            if isinstance(one.value, str)
+        ]
+        open_ = [one for one in asked if not all(p in known for p in parameters(one.text))]
+        found = inferred(open_, self.schemas)
+        return {name: type_ for name, type_ in found.items() if name not in known}
+
     def let(self, name: str, query: Node, types: Mapping[str, Type]) -> _Query:
         text = query.value
         if not NAME.fullmatch(name) or name in types:
             query.refuse(f"{query}: '{name}' is no name of its own")
         if not isinstance(text, str):
             query.refuse(f"{query} is {shown(text)}; a text is wanted")
-        syntax = self.typed(text, f"{query.place}, let {name}", query, types)
-        found = resolve(syntax, self.schemas)
+        syntax = self.typed(text, _let_label(name, query), query, types)
+        found = self.resolved(syntax)
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; a query with one column is wanted")
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
@@ -207,11 +227,26 @@ class _JobReader:
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
         for parameter in parameters(text):
             if parameter not in types:
+                written = (
+                    f"a line -- :{parameter} DATE"
+                    if node.source.label.endswith(".sql")
+                    else f'parameters = {{ {parameter} = "DATE" }}'
+                )
                 node.refuse(
-                    f"{node}: ':{parameter}' has no type{near(parameter, types)}; write parameters ="
-                    f' {{ {parameter} = "DATE" }}, or one of {", ".join(NAMED_TYPES)}'
+                    f"{node}: ':{parameter}' has no type, and meets no column that would say it"
+                    f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
                 )
         return Syntax(text, label).typed(types, opaque=True)
+
+    def resolved(self, syntax: Syntax) -> Statement:
+        """The statement; what it only reads from is a table, too, that the workload has to know."""
+        try:
+            return resolve(syntax, self.schemas)
+        except SqlError as error:
+            if error.kind != "no table" or error.start is None:
+                raise
+            problem = f"{error.problem}; the DDL needs a CREATE TABLE of sources as well"
+            raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
 
     def statement(
         self,
@@ -222,9 +257,8 @@ class _JobReader:
         let: Mapping[str, _Query],
     ) -> JobStatement:
         job, number = title
-        place = node.source.place_of(f"{node}.sql", text)
-        syntax = self.typed(text, f"{place}, job {job}", node, types)
-        found = resolve(syntax, self.schemas)
+        syntax = self.typed(text, _label(node, text), node, types)
+        found = self.resolved(syntax)
         if not isinstance(found, STATEMENTS):
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
@@ -235,7 +269,17 @@ class _JobReader:
             (*parameters(text), *(p for name in own for p in let[name].parameters))
         )
         name = f"{job}_{number}" if number else job
-        return JobStatement(name, job, text, found, {p: types[p] for p in named}, own)
+        clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
+        return JobStatement(name, job, text, found, {p: types[p] for p in named} | clocks, own)
+
+
+def _label(node: Node, text: str) -> str:
+    """Where a statement of a job stands, in messages."""
+    return f"{node.source.place_of(f'{node}.sql', text)}, job {node.path.rpartition('.')[2]}"
+
+
+def _let_label(name: str, query: Node) -> str:
+    return f"{query.place}, let {name}"
 
 
 def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:

@@ -41,10 +41,13 @@ from isolitmus.model.execution import Effect, RowWrite, births
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.footprint import Footprint, Settings
 from isolitmus.model.header import CLUSTERING
+from isolitmus.model.origin import Resolved
 from isolitmus.model.raw import Raw
+from isolitmus.model.unknown import unknown_parts
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.confs import VACUUM_LOGGING
+from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,11 +87,19 @@ def effect(
     altered = current(database, schemas)
     snapshot = Snapshot(database, writer, altered, outside)
     try:
+        _refuse_unknown(statement)
         return _kept(_of_kind(statement, _any_effect(snapshot, schemas, statement)))
     except ex.EvaluationError as error:
         return Effect(error=error)
     except UndeterminedError as error:
         raise UndeterminedError(f"'{statement.sql}': {error}") from None
+
+
+def _refuse_unknown(statement: st.Statement) -> None:
+    """UndeterminedError if a part is opaque: not even whether Spark takes the statement is known then."""
+    if isinstance(statement, Resolved) and syntax_of(statement).opaque:
+        for part in unknown_parts(statement):
+            ex.evaluate(part, ())
 
 
 def _any_effect(

@@ -111,8 +111,9 @@ class DeltaInstance:
     @cached_property
     def empty(self) -> Any:
         """That it has no file to add or to remove."""
-        if isinstance(self.template.statement, st.Read):
-            return self.template.z3.BoolVal(True)
+        reads = isinstance(self.template.statement, st.Read)
+        if reads or self.template.always:
+            return self.template.z3.BoolVal(reads)
         return self.template.z3.Bool(f"{self.template.terms.name} is empty")
 
     @property

@@ -10,98 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.events import DEADLOCK, Scanned, Wrote
-from isolitmus.checker.locking.locks import Lock, LockTable, doomed
+from isolitmus.checker.locking.effects import done_so_far
+from isolitmus.checker.locking.events import DEADLOCK
+from isolitmus.checker.locking.locks import Lock, LockTable, Resource, doomed
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, SireadMarks
 from isolitmus.checker.locking.rows import Store
-from isolitmus.checker.locking.rules import rules_of
-from isolitmus.checker.locking.scans import Hit, Passed, Shared
+from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
 from isolitmus.checker.locking.statements import UnderWay
-from isolitmus.checker.running.execute import observed_run, stages
-from isolitmus.model.errors import StepBeyond, UndeterminedError, WaitsForEver
-from isolitmus.model.execution import Event, Execution, RowRead, RowWrite
+from isolitmus.model.errors import WaitsForEver
+from isolitmus.model.execution import Event, Execution
 from isolitmus.model.expression import EvaluationError
-from isolitmus.model.file import TableRow
 from isolitmus.model.number import many
 from isolitmus.model.run import Wait
 from isolitmus.model.statement import statements_of
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.toml_file import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from isolitmus.checker.locking.locks import Circle
     from isolitmus.checker.locking.rules import Rules
-    from isolitmus.checker.locking.scans import Trace
     from isolitmus.model.execution import Database
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
-    from isolitmus.model.schema import Schema
-    from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row
 
-__all__ = ["LitmusUnderWay", "SessionUnderWay", "by_itself", "effect_of", "stepwise"]
-
-
-def stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
-    """The execution of a litmus test under a protocol. A step to a row that a scan does not give under it ends
-    the scan; StepBeyond if it does not give that without any locks either. UndeterminedError if several need not wait
-    any more at once, over heaps, and who of them is faster makes a difference.
-    """
-    database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
-    rules = rules_of(protocol)
-    running = LitmusUnderWay(litmus, database, rules)
-    done = running.execution()
-    if running.raced and rules.keep == "heaps":
-        from isolitmus.checker.comparing import compare
-
-        other = LitmusUnderWay(litmus, database, rules)
-        other.last_first = True
-        runs = [observed_run(litmus, one, "") for one in (done, other.execution())]
-        if compare(*runs):
-            raise UndeterminedError(
-                f"{litmus.name}: {' and '.join(running.raced)} need not wait any more at once, and who of them is"
-                " faster makes a difference"
-            )
-    if running.beyond and protocol is not None:  # under this protocol scans may give less
-        stepwise(litmus, None)
-    elif running.beyond:
-        file = litmus.path.name if litmus.path is not None else f"{litmus.name}.toml"
-        raise StepBeyond(f"{Source(file, litmus.text).place('schedule')}: {running.beyond}")
-    return done
-
-
-def by_itself(litmus: Litmus, name: str, database: Database, _inits: object) -> Scanned:
-    """What a transaction does all by itself."""
-    client = litmus.client(name)
-    one = UnderWay(name, _work(database, litmus.tables), client.scan, client.each)
-    return _through(one, litmus.transactions[name])
-
-
-def effect_of(
-    statement: Statement, database: Database, name: str, tables: Mapping[str, Schema]
-) -> Scanned:
-    """What a statement, or a sequence of them, does all by itself."""
-    return _through(UnderWay(name, _work(database, tables), (), each=False), statement)
-
-
-def _work(database: Database, tables: Mapping[str, Schema]) -> Shared:
-    return Shared(Store(database, tables), LockTable(), rules_of(None))
-
-
-def _through(one: UnderWay, statement: Statement) -> Scanned:
-    try:
-        emitted = [
-            hit.values
-            for part in statements_of(statement)
-            for hit in one.run(part)
-            if isinstance(hit, Hit)
-        ]
-    except EvaluationError as error:
-        return Scanned(error=error)
-    return _effect(one, tuple(emitted), ())
+__all__ = ["LitmusUnderWay", "SessionUnderWay"]
 
 
 @dataclass(slots=True)
@@ -112,7 +46,7 @@ class SessionUnderWay:
     """What it has read and written."""
     statements: tuple[Statement, ...]
     """What it consists of."""
-    going: Iterator[Lock | Hit | Passed | None]
+    going: Iterator[Lock | Got | Hit | Passed | None]
     """What is left of it."""
     steps: list[Step] = field(default_factory=list)
     """What it has been asked for and has not done."""
@@ -120,12 +54,14 @@ class SessionUnderWay:
     """What it waits for."""
     at: str = ""
     """The step in which it waits."""
-    told: Lock | None = None
-    """That which it was last seen to wait for."""
+    told: tuple[Lock, tuple[str, ...]] | None = None
+    """That which it was last seen to wait for; if it has no place in a queue, also behind whom."""
     since: int = 0
     """Of all waits so far, which was its last."""
     ran: int = 0
     """How many of its statements are over."""
+    turns: list[Lock | Got | Hit | Passed | None] = field(default_factory=list)
+    """All that its plan did so far."""
     came: list[Hit | Passed | None] = field(default_factory=list)
     """The steps of its plan so far; None: a statement was over."""
     emitted: list[Row] = field(default_factory=list)
@@ -137,27 +73,30 @@ class SessionUnderWay:
     versions: tuple[int, int] | None = None
     """The versions that there were last when it began, and when it ended, or so far."""
 
+    @property
+    def through(self) -> bool:
+        """Whether its statements are over and it was asked for more, its end: nobody comes between."""
+        return self.ran == len(self.statements) and bool(self.steps)
+
 
 class LitmusUnderWay:
     """A litmus test under way."""
 
     beyond: str
     """Which step comes where its transaction gives no such row; empty: none."""
-    raced: tuple[str, ...]
-    """The first transactions of which several need not wait any more at once."""
-    last_first: bool
-    """Whether of those goes on first who has waited shortest."""
+    choose: Callable[[LitmusUnderWay, Sequence[SessionUnderWay]], int]
+    """Who of several goes on that could: by default who has gone on longest, then who has waited longest."""
 
     def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
         self.litmus = litmus
         appends = rules.updates == "append"
         overlaps = SireadMarks(rules) if rules.siread else None
         store = Store(database, litmus.tables, appends=appends)
-        locks = LockTable(heap=rules.keep == "heaps")
+        locks = LockTable(heap=rules.keep == "heaps", versions=appends)
         self.work = Shared(store, locks, rules, overlaps)
         self.beyond = ""
         self.waited = 0
-        self.last_first, self.raced = False, ()
+        self.choose = lambda _, __: 0
         self.states: list[Database] = [self.work.store.database()]
         self.events: list[Event] = []
         self.sessions: dict[str, SessionUnderWay] = {}
@@ -198,8 +137,9 @@ class LitmusUnderWay:
         """Let go on who need not wait, first who has waited longest: all who do not wait any more with what they
         waited in, then one with the next that it was asked for.
         """
+        asked: SessionUnderWay | None = None
         while True:
-            self.freed()
+            self.settle(asked)
             for session in self.sessions.values():
                 if session.wants is None:
                     session.told = None
@@ -208,56 +148,67 @@ class LitmusUnderWay:
             able = [s for s in self.sessions.values() if s.steps and s.wants is None]
             if not able:
                 return
-            self.advance(min(able, key=lambda session: session.since or self.waited + 1))
+            asked = min(able, key=lambda session: session.since or self.waited + 1)
 
-    def freed(self) -> None:
-        """Let go on who need not wait any more."""
+    def settle(self, asked: SessionUnderWay | None) -> None:
+        """Let somebody do what he was asked for, and then whoever need not wait any more what he waited in, each in a
+        thread of his own, until nobody gets any further.
+        """
+        while asked is not None and (self.move(asked) or asked.through):
+            pass
         locks = self.work.locks
-        while able := [lock for lock in locks.waiting if not locks.behind(lock)]:
-            free = able[-1 if self.last_first else 0]
-            self.raced = self.raced or (tuple(lock.owner for lock in able) if able[1:] else ())
-            session = self.sessions[free.owner]
-            session.wants = None
-            self.advance(
-                session, freed=True
-            )  # it has its place in the queue until it has what it wanted
+        moving: list[SessionUnderWay] = []
+        while able := [*moving, *self.freed()]:
+            locks.raced = len(able) > 1
+            session = able[self.choose(self, able) if locks.raced else 0]
+            free, session.wants = session.wants, None
+            if free is not None:
+                moving.append(session)
+            if not self.move(session):
+                moving.remove(session)
             if session.wants != free and free in locks.waiting:
-                locks.waiting.remove(free)
+                locks.waiting.remove(free)  # it had its place in the queue until now
+        locks.raced = False
 
-    def advance(self, session: SessionUnderWay, *, freed: bool = False) -> None:
-        """Do what a transaction was asked for, until it is done or has to wait, or another statement would begin;
-        whoever is ``freed`` does not commit either before all are that are.
+    def freed(self) -> list[SessionUnderWay]:
+        """Those who wait and need not any more, first who has waited longest."""
+        locks = self.work.locks
+        return [self.sessions[lock.owner] for lock in locks.waiting if not locks.behind(lock)]
+
+    def move(self, session: SessionUnderWay) -> bool:
+        """Do one thing that a transaction was asked for; whether it goes on by itself: it has not come as far as
+        its step says, or to the end of a statement, and need not wait.
         """
         if session.versions is None:
             session.versions = len(self.states) - 1, len(self.states) - 1
-        while session.steps and not session.ended:
-            step = session.steps[0]
-            if self.reached(session, step):
-                session.steps.pop(0)
-                if step.action == "rollback":
-                    self.end(session, rolled_back=True)
-                elif step.ends:
-                    self.commit(session)
-                if not session.steps:
-                    session.since = 0
-                continue
-            try:
-                event = next(session.going)
-            except EvaluationError as error:
-                conflict = error.exception if error.exception == WRITE_CONFLICT else None
-                self.end(session, error=None if conflict else error, conflict=conflict)
-                return
-            if isinstance(event, Lock):
-                self.wait(session, step, event)
-                return
-            session.came.append(event)
-            if event is None:
-                session.ran += 1
-                if freed or session.ran < len(session.statements):
-                    return
-                continue
-            if isinstance(event, Hit):
-                session.emitted.append(event.values)
+        step = session.steps[0]
+        if self.reached(session, step):
+            session.steps.pop(0)
+            if step.action == "rollback":
+                self.end(session, rolled_back=True)
+            elif step.ends:
+                self.commit(session)
+            if not session.steps:
+                session.since = 0
+            return False
+        try:
+            event = next(session.going)
+        except EvaluationError as error:
+            conflict = error.exception if error.exception == WRITE_CONFLICT else None
+            self.end(session, error=None if conflict else error, conflict=conflict)
+            return False
+        session.turns.append(event)
+        if isinstance(event, Lock):
+            self.wait(session, step, event)
+            return False
+        if isinstance(event, Got):
+            return True
+        session.came.append(event)
+        if event is None:
+            session.ran += 1
+        elif isinstance(event, Hit):
+            session.emitted.append(event.values)
+        return event is not None
 
     def remembered(self) -> Hashable:
         """Where versions of rows stand, what was read, and what scans have yet to come to, as far as that matters."""
@@ -327,8 +278,10 @@ class LitmusUnderWay:
 
     def tell(self, session: SessionUnderWay, behind: tuple[str, ...]) -> None:
         """A transaction waits, which anybody sees once nobody goes on; of a deadlock it is told."""
-        if session.told != session.wants:
-            session.told = session.wants
+        assert session.wants is not None
+        told = session.wants, behind if session.wants in self.work.locks.loose else ()
+        if session.told != told:
+            session.told = told
             session.waits.append(Wait(session.at, behind))
 
     def victim(self, circle: tuple[str, ...], requester: str) -> str:
@@ -347,12 +300,20 @@ class LitmusUnderWay:
         except EvaluationError as error:
             self.end(session, conflict=error.exception)
             return
-        done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits))
+        done = done_so_far(session.transaction, tuple(session.emitted), tuple(session.waits))
         store.commit(name)
-        version = len(self.states) if done.writes else None
+        self.loosen(name)
+        version = None if done.footprint is None else len(self.states)
         self.over(session, Event(name, done, 0, version, session=self.litmus.client(name).session))
         if version is not None:
             self.states.append(store.database())
+
+    def loosen(self, writer: str) -> None:
+        """Those in the queues of rows of which there is another version now ask anew, for that one, who first may."""
+        store, locks = self.work.store, self.work.locks
+        rows = {Resource("row", row.table, row.id) for row in store.wrote(writer)}
+        if locks.versions:
+            locks.loose |= {lock for lock in locks.waiting if lock.place in rows}
 
     def end(
         self,
@@ -364,7 +325,7 @@ class LitmusUnderWay:
     ) -> None:
         """A transaction ends without a commit: what it wrote is gone."""
         name = session.transaction.name
-        done = _effect(session.transaction, tuple(session.emitted), tuple(session.waits), error)
+        done = done_so_far(session.transaction, tuple(session.emitted), tuple(session.waits), error)
         self.work.store.undo(name)
         if self.work.overlaps is not None:
             self.work.overlaps.undo(name)
@@ -389,51 +350,10 @@ def _instead(step: Step, came: int, *, over: bool) -> str:
     return f" and are over; {f'use {replace(step, number=came)}' if came else 'leave it out'}"
 
 
-def _going(one: UnderWay, parts: tuple[Statement, ...]) -> Iterator[Lock | Hit | Passed | None]:
+def _going(
+    one: UnderWay, parts: tuple[Statement, ...]
+) -> Iterator[Lock | Got | Hit | Passed | None]:
     """The statements one after another; None after each."""
     for part in parts:
         yield from one.run(part)
         yield None
-
-
-def _effect(
-    one: UnderWay,
-    emitted: tuple[Row, ...],
-    waits: tuple[Wait, ...],
-    error: EvaluationError | None = None,
-) -> Scanned:
-    """What a transaction has done before it ends."""
-    writes = tuple(_writes(one))
-    tables = sorted({write.table for write in writes})
-    return Scanned(
-        reads=tuple(map(_read, one.traces)),
-        writes=writes,
-        footprint=Wrote(tables[0]) if tables else None,  # type: ignore[arg-type]
-        rows=None if one.rows is None else tuple(one.rows),
-        error=error,
-        emitted=emitted,
-        waits=waits,
-        traces=tuple(one.traces),
-        store=one.work.store,
-    )
-
-
-def _read(trace: Trace) -> RowRead:
-    """A scan as a read by predicate: of rows that it emitted, the versions that it read."""
-    matched = (TableRow(v.row.id, v.version.writer, v.version.values or ()) for v in trace.visits)
-    return RowRead(trace.table, trace.words, trace.asks, tuple(matched))
-
-
-def _writes(one: UnderWay) -> Iterator[RowWrite]:
-    """What it leaves of each row that it wrote."""
-    for rows in one.work.store.rows.values():
-        for row in rows:
-            mine = [v for v in row.versions if v.writer == one.name and v.undone is None]
-            if mine:
-                first = row.versions.index(mine[0])
-                before = next(
-                    (v.values for v in reversed(row.versions[:first]) if v.committed is not None),
-                    None,
-                )
-                if before != mine[-1].values or before is not None:
-                    yield RowWrite(row.table, row.id, before, mine[-1].values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.carrying import by_itself
+from isolitmus.checker.locking.effects import by_itself
 from isolitmus.checker.locking.events import Scanned
 from isolitmus.checker.running.postconditions import rows_left
 from isolitmus.model.run import ROLLED_BACK

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.carrying import by_itself, effect_of, stepwise
+from isolitmus.checker.locking.effects import by_itself, effect_of
 from isolitmus.checker.locking.events import told
 from isolitmus.checker.locking.frames import RELATIONS, SETS, scan_frame
 from isolitmus.checker.locking.judged import judged_walks
 from isolitmus.checker.locking.plans import statement
 from isolitmus.checker.locking.rules import rules
 from isolitmus.checker.locking.terms import OWN
+from isolitmus.checker.locking.threads import stepwise
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.table import TableState

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.rows import key_of
-from isolitmus.checker.locking.scans import Hit, Passed, ScanPlan, Visit, true
+from isolitmus.checker.locking.scans import Got, Hit, Passed, ScanPlan, Visit, true
 from isolitmus.model import expression as ex
 from isolitmus.model.normal import columns
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.locking.rows import Entry, Position, Stored
     from isolitmus.checker.locking.rules import Rules
-    from isolitmus.checker.locking.scans import Shared, Trace
+    from isolitmus.checker.locking.scans import Going, Shared, Trace
     from isolitmus.model.schema import Index
     from isolitmus.model.values import Row
 
@@ -36,7 +36,7 @@ __all__ = ["DUPLICATE", "HeapScan", "Upkeep", "opened"]
 DUPLICATE = "DuplicateKey"
 
 
-def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock, None, bool]:
+def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock | Got, None, bool]:
     """Lock a heap that is to be read or written; whether no rows of it need to be locked then."""
     locks = work.locks
     yield from locked(work, Lock(who, Resource("heap", table), mode))
@@ -44,13 +44,18 @@ def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock, Non
     return any(Lock(who, Resource("heap", table), one) in locks.held for one in enough)
 
 
-def locked(work: Shared, wanted: Lock) -> Generator[Lock, None, bool]:
-    """Lock something; whether that had to wait."""
+def locked(work: Shared, wanted: Lock) -> Generator[Lock | Got, None, bool]:
+    """Lock something; whether that had to wait. Who comes where nobody has a lock any more, and who waits has not
+    looked yet, is given it (``LockControl.isGrantable``).
+    """
     waited = False
     while work.locks.behind(wanted):
         waited = True
+        if work.locks.left(wanted):
+            break
         yield wanted
     work.locks.grant(wanted)
+    yield Got(waited)
     return waited
 
 
@@ -84,7 +89,7 @@ class HeapScan(ScanPlan):
             made.mode = made.held.mode
         return made
 
-    def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
+    def scan(self, work: Shared, traces: list[Trace]) -> Going:
         """A lock where it has to wait for one, and each entry that it comes to."""
         trace = self.trace(work)
         traces.append(trace)
@@ -179,7 +184,7 @@ class HeapScan(ScanPlan):
             and (self.index is None or part.index in self.index.columns)
         )
 
-    def range_locked(self, work: Shared, mode: str) -> Iterator[Lock]:
+    def range_locked(self, work: Shared, mode: str) -> Iterator[Lock | Got]:
         """Lock the row before its range, anew if it had to wait; nothing if no key can come before the first."""
         waited = True
         while waited:
@@ -238,11 +243,11 @@ class Upkeep:
         """Those over the heap."""
         return self.work.store.schemas[self.table].indexes
 
-    def open(self) -> Iterator[Lock]:
+    def open(self) -> Iterator[Lock | Got]:
         """Open the heap."""
         self.covered = yield from opened(self.work, self.who, self.table, "IX")
 
-    def insert(self, values: Row) -> Generator[Lock, None, Stored]:
+    def insert(self, values: Row) -> Generator[Lock | Got, None, Stored]:
         """The row first, then an entry in each index."""
         row = self.work.store.insert(self.table, values, self.who)
         version = row.current
@@ -254,14 +259,14 @@ class Upkeep:
             self.work.store.put(version, index)
         return row
 
-    def delete(self, row: Stored, old: Row) -> Iterator[Lock]:
+    def delete(self, row: Stored, old: Row) -> Iterator[Lock | Got]:
         """Its entries first, then the row."""
         for index in self.indexes:
             if index is not self.own:
                 yield from self.take(index, row, old)
         yield from self.write(row, None)
 
-    def update(self, row: Stored, old: Row, new: Row) -> Iterator[Lock]:
+    def update(self, row: Stored, old: Row, new: Row) -> Iterator[Lock | Got]:
         """First its entry in each index in which its key changes, then the row."""
         for index in self.indexes:
             if key_of(index, old) != key_of(index, new):
@@ -269,13 +274,13 @@ class Upkeep:
                 yield from self.put(index, row, new)
         yield from self.write(row, new)
 
-    def write(self, row: Stored, values: Row | None) -> Iterator[Lock]:
+    def write(self, row: Stored, values: Row | None) -> Iterator[Lock | Got]:
         """The row itself."""
         if not self.covered:
             yield from locked(self.work, Lock(self.who, Resource("row", self.table, row.id), "X"))
         self.work.store.write(row, values, self.who)
 
-    def take(self, index: Index, row: Stored, values: Row) -> Iterator[Lock]:
+    def take(self, index: Index, row: Stored, values: Row) -> Iterator[Lock | Got]:
         """Take the entry of a row out of an index, for which it is looked for there."""
         if not (yield from self.opens(index, "take")):
             waited = self.work.rules.ranges is not None and not index.unique
@@ -287,7 +292,7 @@ class Upkeep:
                 self.work.locks.grant(mine)
         row.taken[index.name] = self.who
 
-    def put(self, index: Index, row: Stored, values: Row) -> Iterator[Lock]:
+    def put(self, index: Index, row: Stored, values: Row) -> Iterator[Lock | Got]:
         """Wait until an entry may be put into an index."""
         covered = yield from self.opens(index, "put")
         asks = not covered and self.work.rules.ranges is not None
@@ -317,7 +322,7 @@ class Upkeep:
         there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)
         return next((e for e in there if index.unique or e.row is row), None)
 
-    def opens(self, index: Index, what: str) -> Generator[Lock, None, bool]:
+    def opens(self, index: Index, what: str) -> Generator[Lock | Got, None, bool]:
         """Open an index where the statement needs it first; whether no rows need to be locked then."""
         if (index.name, what) not in self._covered:
             covered = yield from opened(self.work, self.who, self.table, "IX")

@@ -49,7 +49,7 @@ class JudgedWalk(LitmusUnderWay):
             rows,
             tuple(_session(session, times) for session in sessions),
             frozenset(locks.held.items()),
-            tuple(locks.waiting),
+            locks.asked,
             ended,
             self.remembered(),
         )

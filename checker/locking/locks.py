@@ -4,6 +4,9 @@ Modes are share (S), update (U) and exclusive (X); S goes with S and U, U with S
 table is one on all that is in it. Who comes first is served first: a request also waits for those that wait
 already for something that it does not go with.
 
+Where versions of a row stand behind each other (``rules``: ``updates append``), who finds nobody at the newest has it, whoever
+waits for it; and when there is another version all who waited ask anew for that, in no order.
+
 Heaps (``rules``: ``keep heaps``) have more: IS and IX on a heap by whoever locks rows of it; I on a row that was
 inserted; P of whoever puts an entry after a row, and asks only, with I and P. In their queues everybody stands behind
 all who wait there already, whatever they wait for, except who has a lock there, and who need not keep what he asks for.
@@ -78,22 +81,41 @@ class Lock:
             and self.place.meets(other.place)
         )
 
+    def asks_as(self, other: Lock) -> bool:
+        """Whether both only ask at a place: those go together, but a database tells them as X."""
+        return self.mode == other.mode == "P" and self.place == other.place
+
 
 @dataclass(slots=True)
 class LockTable:
-    """Who holds what (each lock with how often it was asked for), and who waits, first come first."""
+    """Who holds what, and who waits."""
 
     held: dict[Lock, int] = field(default_factory=dict)
+    """What everybody holds, each lock with how often it was asked for."""
     waiting: list[Lock] = field(default_factory=list)
+    """What is waited for, first come first."""
     heap: bool = False
     """Whether these are locks of heaps."""
+    versions: bool = False
+    """Whether these are locks of rows whose versions stand behind each other."""
+    loose: set[Lock] = field(default_factory=set)
+    """The requests that have no place in a queue: nobody is behind them, and they only behind who has a lock."""
+    raced: bool = False
+    """Whether several go on who had to wait, and some of them may not have looked yet whether they need not any more."""
+
+    @property
+    def asked(self) -> tuple[tuple[Lock, bool], ...]:
+        """What is waited for, first come first, each with whether it has no place in a queue."""
+        return tuple((lock, lock in self.loose) for lock in self.waiting)
 
     def behind(self, wanted: Lock) -> tuple[str, ...]:
         """Those for whom a request has to wait, sorted; whoever strengthens what he has goes first."""
         found = {lock.owner for lock in self.held if lock.against(wanted)}
-        if not self.stronger(wanted):
+        if self.versions and not found and wanted not in self.waiting:
+            return ()
+        if not self.stronger(wanted) and wanted not in self.loose:
             ahead = self.ahead(wanted)
-            found |= {lock.owner for lock in ahead if lock.against(wanted)}
+            found |= {lock.owner for lock in ahead if lock.against(wanted) or lock.asks_as(wanted)}
             if self.heap and not found:
                 found = {lock.owner for lock in ahead if lock.place == wanted.place}
         return tuple(sorted(found))
@@ -102,10 +124,18 @@ class LockTable:
         """Whether somebody has what a request is against, whoever waits."""
         return any(lock.against(wanted) for lock in self.held)
 
+    def left(self, wanted: Lock) -> bool:
+        """Whether a request is new, and nobody has a lock at its place, which those who wait there may not have seen."""
+        return self.raced and wanted not in self.waiting and not self.at(wanted.place)
+
     def ahead(self, wanted: Lock) -> list[Lock]:
         """The requests of others that came before one."""
         first = self.waiting.index(wanted) if wanted in self.waiting else len(self.waiting)
-        return [lock for lock in self.waiting[:first] if lock.owner != wanted.owner]
+        return [
+            lock
+            for lock in self.waiting[:first]
+            if lock.owner != wanted.owner and lock not in self.loose
+        ]
 
     def stronger(self, wanted: Lock) -> bool:
         """Whether somebody has a lock there already, or on the table around it."""
@@ -124,6 +154,7 @@ class LockTable:
     def grant(self, lock: Lock) -> None:
         """Give somebody a lock."""
         self.held[lock] = self.held.get(lock, 0) + 1
+        self.loose.discard(lock)
         if lock in self.waiting:
             self.waiting.remove(lock)
 
@@ -145,6 +176,7 @@ class LockTable:
         for lock in [lock for lock in self.held if lock.owner == owner]:
             del self.held[lock]
         self.waiting = [lock for lock in self.waiting if lock.owner != owner]
+        self.loose = {lock for lock in self.loose if lock.owner != owner}
 
     def of(self, owner: str) -> list[Lock]:
         """What somebody holds."""
@@ -181,8 +213,10 @@ def doomed(
 
     Of those who wait for each other it is who has the fewest locks, and of several the last. If that is another, he is
     told, looks himself, and ends if he is in what he finds; otherwise nobody does, and nobody looks again
-    (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``).
+    (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``). Nor does he end if he sees that he need not wait any more.
     """
+    if told and not any(locks.behind(lock) for lock in locks.waiting if lock.owner == who):
+        return None
     circle = look(locks, who)
     if not circle:
         return None
@@ -198,9 +232,9 @@ def look(locks: LockTable, start: str) -> Circle:
     deep first, of the locks on one place the latest given first; nobody, if it comes upon none.
 
     Who waits is behind all who have the place, be their locks against his or not, and behind whoever waits there
-    right before him, if their locks are against each other.
+    right before him, if their locks are against each other; so is who need not wait any more, until he has seen that.
     """
-    waits = {lock.owner: lock for lock in locks.waiting if locks.behind(lock)}
+    waits = {lock.owner: lock for lock in locks.waiting if locks.raced or locks.behind(lock)}
     if start not in waits:
         return ()
     chain: list[str | list[Lock]] = [start, locks.at(waits[start].place)]

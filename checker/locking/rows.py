@@ -260,6 +260,15 @@ class Store:
         row.versions.append(Image(values, writer, self.now, None, None, place, root))
         row.taken.clear()
 
+    def wrote(self, writer: str) -> list[Stored]:
+        """The rows that somebody has put, changed or taken out, of which nothing need be left."""
+        return [
+            row
+            for rows in self.rows.values()
+            for row in rows
+            if any(v.writer == writer and v.undone is None for v in row.versions)
+        ]
+
     def commit(self, writer: str) -> None:
         """What somebody wrote is there for good."""
         self.now += 1

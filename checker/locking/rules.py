@@ -91,6 +91,11 @@ class Rules:
         return self.seeks if indexed and self.seeks is not None else self.searches
 
     @property
+    def threads(self) -> bool:
+        """Whether sessions have threads, of which any may be faster."""
+        return self.keep == "heaps" or self.updates == "append"
+
+    @property
     def searched(self) -> str:
         """What UPDATE and DELETE see."""
         return self.search or self.see

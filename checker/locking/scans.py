@@ -11,7 +11,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model.normal import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from isolitmus.checker.locking.locks import LockTable
     from isolitmus.checker.locking.overlaps import SireadMarks
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Index
     from isolitmus.model.values import Row
 
-__all__ = ["OVER", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit", "page", "true"]
+    Going = Generator["Lock | Got | Hit | Passed", None, None]
+
+__all__ = ["OVER", "Got", "Hit", "Passed", "ScanPlan", "Shared", "Trace", "Visit", "page", "true"]
 
 
 KEPT = ("read", "statement", "commit")
@@ -102,6 +104,14 @@ class Passed:
     position: Position | None
 
 
+@dataclass(frozen=True, slots=True)
+class Got:
+    """A lock was given (over heaps): before the next thing is done, another who goes on too may do one."""
+
+    waited: bool
+    """Whether it had to be waited for."""
+
+
 OVER = Passed(None)
 
 
@@ -146,7 +156,7 @@ class ScanPlan:
     until_statement: list[Lock] = field(default_factory=list)
     """Where it leaves the locks that it keeps for its statement."""
 
-    def scan(self, work: Shared, traces: list[Trace]) -> Iterator[Lock | Hit | Passed]:
+    def scan(self, work: Shared, traces: list[Trace]) -> Going:
         """A lock where it has to wait for one, and each entry that it comes to."""
         trace = self.trace(work)
         traces.append(trace)

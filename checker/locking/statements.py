@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.heaps import DUPLICATE, HeapScan, Upkeep, opened
+from isolitmus.checker.locking.heaps import HeapScan, Upkeep, opened
+from isolitmus.checker.locking.in_place import InPlace
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT
 from isolitmus.checker.locking.plans import Lookup, Ordered, lookups, outer
-from isolitmus.checker.locking.rows import key_of
-from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace, page
+from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.locking.plans import SortOrder
     from isolitmus.checker.locking.rows import Image, Stored
-    from isolitmus.checker.locking.scans import Shared
+    from isolitmus.checker.locking.scans import Going, Got, Shared
     from isolitmus.model.schema import Index
     from isolitmus.model.values import Row, Value
 
-    Going = Generator[Lock | Hit | Passed, None, None]
+    Keeper = Upkeep | InPlace
 
 __all__ = ["UnderWay"]
 
@@ -133,12 +133,12 @@ class UnderWay:
         )  # fmt: skip
         return HeapScan.of(plan, k, rules, writes=writes) if rules.keep == "heaps" else plan
 
-    def found(self, access: ScanPlan) -> Iterator[Lock | Hit | Passed]:
+    def found(self, access: ScanPlan) -> Going:
         if isinstance(access, HeapScan):
             yield from self.opens(access)
         yield from access.scan(self.work, self.traces)
 
-    def opens(self, access: HeapScan) -> Iterator[Lock]:
+    def opens(self, access: HeapScan) -> Iterator[Lock | Got]:
         """Open a heap for a scan, as far as the statement has not opened it for that before."""
         if access.k not in self._covered:
             covered = yield from opened(self.work, self.name, access.table, access.mode)
@@ -152,7 +152,7 @@ class UnderWay:
 
     def once(
         self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Hit | Passed, None, tuple[ex.Expr, ...]]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, tuple[ex.Expr, ...]]:
         """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once, and
         first: where it is remembered what was read, that is when a row wants them.
         """
@@ -167,7 +167,7 @@ class UnderWay:
 
     def settled(
         self, one: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Hit | Passed, None, ex.Expr]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, ex.Expr]:
         """An expression with the values of all its subqueries at a row."""
         known: dict[Lookup, ex.Expr] = {}
         for lookup in ex.subqueries(one):
@@ -183,7 +183,7 @@ class UnderWay:
 
     def value(
         self, lookup: Lookup, around: tuple[Row, ...], k: int
-    ) -> Generator[Lock | Hit | Passed, None, ex.Expr]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, ex.Expr]:
         """What a subquery gives where the rows around it are these."""
         access = self.access(k, lookup.table, ex.conjuncts(lookup.where), around, writes=False)
         limit = 1 if lookup.kind == "exists" else lookup.limit
@@ -273,7 +273,7 @@ class UnderWay:
 
     def items(
         self, items: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Hit | Passed, None, Row]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, Row]:
         """The values of some expressions at a row."""
         values: list[Value] = []
         for item in items:
@@ -283,14 +283,14 @@ class UnderWay:
 
     def holds(
         self, part: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Hit | Passed, None, bool]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, bool]:
         """Whether a condition is TRUE at a row."""
         settled = yield from self.settled(part, rows, ks)
         return ex.evaluate(settled, rows) is True
 
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Hit | Passed, None, bool]:
+    ) -> Generator[Lock | Got | Hit | Passed, None, bool]:
         """Whether conditions are TRUE at a row; what comes after one that is not is not evaluated."""
         for part in parts:
             if not (yield from self.holds(part, rows, ks)):
@@ -306,16 +306,15 @@ class UnderWay:
         """Each row that the query gives, as soon as it gives it."""
         rows: list[Row] = []
         put = 0
-        heap = None
-        if self.work.rules.keep == "heaps":
-            heap = Upkeep(self.name, self.work, table)
+        keeper = self.keeper(table)
+        heap = keeper if isinstance(keeper, Upkeep) else None
         for event in self.rows_of(branch, rows, heap):
             while put < len(rows):
                 put += 1
-                yield from self.put(table, rows[put - 1], heap)
+                yield from self.put(rows[put - 1], keeper)
             yield event
         for row in rows[put:]:
-            yield from self.put(table, row, heap)
+            yield from self.put(row, keeper)
 
     def change(
         self, table: str, sets: Sequence[tuple[int, ex.Expr]] | None, where: ex.Expr | None
@@ -324,7 +323,8 @@ class UnderWay:
         table, when all are found, for a statement does not see what it writes itself; over a heap also if it is
         found by an index whose entries move.
         """
-        heap = Upkeep(self.name, self.work, table) if self.work.rules.keep == "heaps" else None
+        keeper = self.keeper(table)
+        heap = keeper if isinstance(keeper, Upkeep) else None
         if heap is not None and sets is not None:
             yield from heap.open()
         found = ex.subqueries(*(value for _, value in sets or ()), where)
@@ -348,8 +348,8 @@ class UnderWay:
             if self.work.overlaps is not None:
                 self.work.overlaps.numbered(self.name)
             self.refuse_changed(hit, hit.row.last)  # whoever changes it anew is not waited for
-            if heap is None:
-                yield from self.exclusive(hit.row)
+            if isinstance(keeper, InPlace):
+                yield from keeper.exclusive(hit.row, hit.version)
             version = self.present(hit.row)
             self.refuse_changed(hit, version)
             if version is not hit.version:
@@ -370,14 +370,14 @@ class UnderWay:
             if asks:
                 later.append((hit.row, old, new))
             else:
-                yield from self.replaced(hit.row, old, new, heap)
+                yield from self.replaced(hit.row, old, new, keeper)
         yield OVER
         for row, old, new in later:
-            yield from self.replaced(row, old, new, heap)
+            yield from self.replaced(row, old, new, keeper)
 
     def begins(
         self, access: HeapScan, heap: Upkeep, *, updates: bool, later: bool
-    ) -> Iterator[Lock]:
+    ) -> Iterator[Lock | Got]:
         """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or of a DELETE, which
         does then; rows are changed as they are found, or later.
         """
@@ -396,20 +396,13 @@ class UnderWay:
             )
 
     def replaced(
-        self, row: Stored, old: Row, new: Row | None, heap: Upkeep | None
-    ) -> Iterator[Lock]:
+        self, row: Stored, old: Row, new: Row | None, keeper: Keeper
+    ) -> Iterator[Lock | Got]:
         """Write a row that is locked."""
         overlaps, version = self.work.overlaps, self.present(row)
         if overlaps is not None and version is not None:
             overlaps.changes(self.name, row, version)
-        if heap is not None:
-            yield from heap.delete(row, old) if new is None else heap.update(row, old, new)
-        else:
-            yield from self.moved(row, old, new)
-            keys = self.work.store.keys
-            if new is not None and keys(row.table, old) != keys(row.table, new):
-                self.enters(row.table)
-            self.work.store.write(row, new, self.name)
+        yield from keeper.delete(row, old) if new is None else keeper.update(row, old, new)
         self._written.add(row.id)
 
     # Writes
@@ -417,6 +410,11 @@ class UnderWay:
     def present(self, row: Stored) -> Image | None:
         """What there is of a row that is locked: nobody else writes it."""
         return row.seen("current", 0, self.name)
+
+    def keeper(self, table: str) -> Keeper:
+        """What writes rows of a table."""
+        heaps = self.work.rules.keep == "heaps"
+        return (Upkeep if heaps else InPlace)(self.name, self.work, table)
 
     def kept(self, table: str, values: Row) -> Row:
         """What the columns of a table keep of some values; an error if a number does not fit."""
@@ -426,121 +424,10 @@ class UnderWay:
             for column, value in zip(columns, values, strict=True)
         )
 
-    def get(self, place: Resource, mode: str) -> Iterator[Lock]:
-        """Wait for a lock, and have it."""
-        wanted = Lock(self.name, place, mode)
-        if self.work.locks.covered(wanted):
-            if wanted in self.work.locks.held:  # the scan that took it gives back only its own
-                self.work.locks.grant(wanted)
-            return
-        while self.work.locks.behind(wanted):
-            yield wanted
-        self.work.locks.grant(wanted)
-
-    def exclusive(self, row: Stored) -> Iterator[Lock]:
-        """Lock a row that is to be written."""
-        granule = self.work.rules.writes.granule
-        if granule == "table":
-            yield from self.get(Resource("table", row.table), "X")
-            return
-        yield from self.get(Resource("row", row.table, row.id), "X")
-        version = self.present(row)
-        if granule == "page" and version is not None and version.values is not None:
-            yield from self.pages(row, version.values)
-
-    def pages(self, row: Stored, values: Row) -> Iterator[Lock]:
-        """Lock the pages on which a row stands with these values."""
-        for index in (None, *self.work.store.schemas[row.table].indexes):
-            at = key_of(index, values), row.number
-            yield from self.get(page(self.work, row.table, index, at), "X")
-
-    def put(self, table: str, values: Row, heap: Upkeep | None) -> Iterator[Lock]:
+    def put(self, values: Row, keeper: Keeper) -> Iterator[Lock | Got]:
         """Insert a row."""
-        values = self.kept(table, values)
-        if heap is not None:
-            self._written.add((yield from heap.insert(values)).id)
-            return
-        store, overlaps = self.work.store, self.work.overlaps
-        if overlaps is not None:
-            overlaps.numbered(self.name)
-            overlaps.puts(self.name, table)
-        if self.work.rules.writes.granule == "table":
-            yield from self.get(Resource("table", table), "X")
-        somewhere = Lock(self.name, Resource("point", table, "anywhere"), "X")
-        if self.work.locks.behind(somewhere):  # who has the whole table
-            yield somewhere
-        number = len(store.rows[table])
-        yield from self.free(table, values, number, None)
-        while number != len(store.rows[table]):  # others came while it waited
-            number = len(store.rows[table])
-            yield from self.free(table, values, number, None)
-        self.enters(table)
-        row = store.insert(table, values, self.name)
-        self.work.locks.grant(Lock(self.name, Resource("row", table, row.id), "X"))
+        row = yield from keeper.insert(self.kept(keeper.table, values))
         self._written.add(row.id)
-        if self.work.rules.writes.granule == "page":
-            yield from self.pages(row, values)
-
-    def enters(self, table: str, *indexes: Index) -> None:
-        """Entries come into some indexes, or else into all of the table."""
-        if self.work.overlaps is not None:
-            for index in indexes or self.work.store.schemas[table].indexes:
-                self.work.overlaps.enters(self.name, table, index.name)
-
-    def moved(self, row: Stored, old: Row, new: Row | None) -> Iterator[Lock]:
-        """Wait until a row may stand where it comes to stand."""
-        if new is not None:
-            yield from self.free(row.table, new, row.number, old)
-            if self.work.rules.writes.granule == "page":
-                yield from self.pages(row, new)
-
-    def free(self, table: str, values: Row, number: int, old: Row | None) -> Iterator[Lock]:
-        """Wait until nobody holds the gaps that an entry goes into, and no other row has its key where keys
-        are unique. After a wait all is asked anew: whoever waited before may have taken the place.
-        """
-        while wanted := self.taken(table, values, number, old):
-            while self.work.locks.behind(wanted):
-                yield wanted
-
-    def taken(self, table: str, values: Row, number: int, old: Row | None) -> Lock | None:
-        """What has to be waited for before a row stands there; None: nothing. An error if another has its key."""
-        for index in (None, *self.work.store.schemas[table].indexes):
-            key = key_of(index, values)
-            if old is not None and key == key_of(index, old):
-                continue
-            name = "" if index is None else index.name
-            point = Lock(self.name, Resource("point", table, name, (key, number)), "X")
-            if self.work.locks.behind(point):
-                return point
-            if index is not None and index.unique:
-                owner = self.owner(table, index, values, number)
-                if owner is not None:
-                    return owner
-        return None
-
-    def owner(self, table: str, index: Index, values: Row, number: int) -> Lock | None:
-        """The lock of a row that has a key, or may have it again; an error if it has it for good."""
-        if any(values[k] is None for k in index.columns):
-            return None
-        key = key_of(index, values)
-        for row in self.work.store.rows[table]:
-            if row.number == number:
-                continue
-            has = [
-                v for v in (self.present(row), row.last) if v is not None and v.values is not None
-            ]
-            if not any(key_of(index, v.values) == key for v in has if v.values is not None):
-                continue
-            wanted = Lock(self.name, Resource("row", table, row.id), "S")
-            if self.work.locks.behind(wanted) and not self.work.locks.covered(wanted):
-                return wanted
-            now = self.present(row)
-            if now is not None and now.values is not None and key_of(index, now.values) == key:
-                self.enters(table, index)
-                raise ex.EvaluationError(
-                    DUPLICATE, f"a row of {table} has this key in {index.name} already"
-                )
-        return None
 
 
 def _end(going: object) -> None:

@@ -102,7 +102,7 @@ class FreeWalk(LitmusUnderWay):
         )
         past = tuple(map(table_rows, self.states)) if versions else ()
         held = frozenset(locks.held.items())
-        return rows, sessions, held, tuple(locks.waiting), past, self.remembered()
+        return rows, sessions, held, locks.asked, past, self.remembered()
 
     @property
     def schedule(self) -> Schedule:

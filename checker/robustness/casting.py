@@ -64,15 +64,14 @@ class Instances:
     def read(self, sql: str) -> Statement:
         """A statement without parameters; each text is read once."""
         if sql not in self._known:
-            self._known[sql] = read_statement(sql, self.workload.tables)
+            self._known[sql] = read_statement(sql, self.workload.tables, opaque=True)
         return self._known[sql]
 
     def role(self, statement: JobStatement, name: str = "") -> Participant:
         """A statement as an instance of that name; the statement's, if none is given."""
         name = name or statement.name
         terms = Terms(name, self.codes)
-        terms.bounds += self.everybody.bounds
-        terms.usual += self.everybody.usual
+        terms.values += self.everybody.values
         job = self.workload.jobs[statement.job]
         for parameter, type_ in {**job.parameters, **statement.types}.items():
             known = self.shared.get(parameter)
@@ -90,6 +89,12 @@ class Instances:
     def _domain(self, job: Job, terms: Terms) -> Any:
         row = tuple(terms.parameters[parameter] for parameter in job.parameters)
         return terms.holds(job.where, (row,))
+
+    def kind(self, one: JobStatement) -> tuple[object, ...]:
+        """All that formulas have of a statement but its name: what is refuted of one is so of all of its kind."""
+        job = self.workload.jobs[one.job]
+        queries = tuple((name, query.sql) for name, query in one.let.items())
+        return one.sql, tuple(one.types.items()), queries, tuple(job.parameters.items()), job.known
 
     def pair(self, a: JobStatement, b: JobStatement) -> tuple[Participant, Participant]:
         """Two instances, with different names also where both are of one statement."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.model.expression import Parameter
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -51,14 +53,16 @@ def atoms(a: Participant, b: Participant, shared: Mapping[str, Type]) -> Iterato
             if x.type == y.type and (x.type != "STRING" or op in ("=", "<>")):
                 both = op == "=" and x.name == y.name
                 words = (
-                    f"both have the same :{x.name}" if both else f"{x.words} {WORDS[op]} {y.words}"
+                    f"both have the same {Parameter(x.name, x.type)}"
+                    if both
+                    else f"{x.words} {WORDS[op]} {y.words}"
                 )
                 yield Atom(words, _formula(op, x.term, y.term))
 
 
 def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
     return [
-        _Side(p, f"{role.name}'s :{p}", type_, role.terms.parameters[p].value)
+        _Side(p, f"{role.name}'s {Parameter(p, type_)}", type_, role.terms.parameters[p].value)
         for p, type_ in role.statement.types.items()
         if p not in shared and p not in role.statement.let
     ]
@@ -66,7 +70,11 @@ def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
 
 def _common(a: Participant, b: Participant, shared: Mapping[str, Type]) -> list[_Side]:
     known = {**a.terms.parameters, **b.terms.parameters}
-    return [_Side(p, f":{p}", type_, known[p].value) for p, type_ in shared.items() if p in known]
+    return [
+        _Side(p, str(Parameter(p, type_)), type_, known[p].value)
+        for p, type_ in shared.items()
+        if p in known
+    ]
 
 
 def _formula(op: str, x: Any, y: Any) -> Any:
@@ -94,7 +102,7 @@ def implied(asked: Asked, what: Any, candidates: list[Atom]) -> list[Atom]:
         if not said:
             break
         model = asked.model
-        left = [a for a in left if z3.is_true(model.eval(a.formula, model_completion=True))]
+        left = [atom for atom in left if model.has(atom.formula)]
     found: list[Atom] = []
     for atom in left:  # what the stronger ones before it, and the domains, do not say already
         if asked.possible(*(a.formula for a in found), z3.Not(atom.formula)) is not False:

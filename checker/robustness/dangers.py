@@ -3,7 +3,7 @@
 With snapshots and commits in the order of the log, only the one kind of dependency goes back in it: from a
 transaction that has read (A) to one that it missed (I), which changed what it read. So without a pair (A, I) that the commit
 check lets through nothing is ever out of order. A cycle of writers has, around its latest member A, such an I,
-what depends on I (X) in the window of A, and a way from X back to A. (docs/semantics.md, 3.4)
+what depends on I (X) in the window of A, and a way from X back to A. (docs/semantics.md, Theorem 12)
 """
 
 from __future__ import annotations
@@ -70,9 +70,20 @@ class Danger:
         return "no cycle" if self.closed else "no way back"
 
     @property
+    def writers(self) -> tuple[int, ...]:
+        """Who writes rows for the dependencies to be there; others may find nothing to do."""
+        found = {
+            k
+            for link in self.links
+            for kinds, k in ((("wr", "ww"), link.source), (("ww", "rw"), link.target))
+            if link.kind in kinds
+        }
+        return tuple(sorted(found))
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What tells it from others."""
-        return self.names, self.seen, self.links, self.outside
+        return self.names, self.seen, self.links, self.closed, self.outside
 
     @property
     def schedule(self) -> str:
@@ -83,25 +94,46 @@ class Danger:
         return " ".join((f"{last}.start", *others, f"{last}.commit"))
 
 
-class Refuted(NamedTuple):
-    """A way in which a danger does not come about, and the question to the solver, in SMT-LIB."""
+@dataclass(frozen=True, eq=False)
+class Refuted:
+    """Something that does not come about."""
 
-    danger: Danger
-    """Which one."""
-    text: str
-    """The question: unsatisfiable."""
+    lemma: str
+    """The name of what is proved so."""
+    about: str
+    """Who takes part, and how."""
+    _asked: Asked
+    _parts: tuple[Any, ...]
+
+    @property
+    def text(self) -> str:
+        """The question to the solver, in SMT-LIB: unsatisfiable."""
+        return self._asked.text(*self._parts)
 
 
 @dataclass
 class DangerQuestion:
-    """A danger as formulas: what its members are, and all ways in which it may come about."""
+    """A danger as formulas: what its members are, and in which ways it may come about."""
 
     danger: Danger
     """What is asked."""
     members: tuple[Participant, ...]
     """Who takes part."""
-    ways: list[tuple[Asked, Any]] = field(default_factory=list)
-    """For each way what the solver was told, and what is then possible."""
+    asked: Asked
+    """The solver that was asked."""
+    ways: list[tuple[Any, ...]] = field(default_factory=list)
+    """For each way that is not refuted what has to hold."""
+    refuted: list[Refuted] = field(default_factory=list)
+    """The other ways."""
+    unsure: bool = False
+    """Whether the solver could not say of some way if it may come about."""
+
+
+class Dependency(NamedTuple):
+    """Whether some instance of a statement may depend on one of another, and the proof if none does."""
+
+    possible: bool
+    refuted: tuple[Refuted, ...]
 
 
 class Dangers:
@@ -109,82 +141,81 @@ class Dangers:
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
-        self.workload = instances.workload
         self.protocol = protocol
-        self.proofs: list[Refuted] = []
-        self.unsure: list[str] = []
-        self._asked: dict[tuple[object, ...], DangerQuestion | None] = {}
-        self._depends: dict[tuple[str, str, str], bool] = {}
+        self.z3 = instances.everybody.z3
+        self._questions: dict[tuple[object, ...], DangerQuestion] = {}
+        self._refuted: dict[tuple[object, ...], DangerQuestion] = {}
+        self._depends: dict[tuple[object, ...], Dependency] = {}
 
-    def possible(self, danger: Danger) -> DangerQuestion | None:
-        """The danger as formulas, if it may come about; None is a proof that it may not."""
-        if danger.key not in self._asked:
-            self._asked[danger.key] = self._ask(danger)
-        return self._asked[danger.key]
+    def question(self, danger: Danger) -> DangerQuestion:
+        """The danger as formulas; without ways that is a proof that it does not come about."""
+        if danger.key not in self._questions:
+            kinds = tuple(self.instances.kind(one) for one in danger.members)
+            alike = (kinds, danger.seen, danger.links, danger.closed, danger.outside)
+            found = self._refuted.get(alike) or self._ask(danger)
+            if not found.ways:
+                self._refuted[alike] = found
+            self._questions[danger.key] = found
+        return self._questions[danger.key]
 
-    def depends(self, kind: str, a: JobStatement, b: JobStatement) -> bool:
+    def depends(self, kind: str, a: JobStatement, b: JobStatement) -> Dependency:
         """Whether some instance of the one may depend so on one of the other, b on a for wr and ww."""
-        key = kind, a.name, b.name
+        key = kind, self.instances.kind(a), self.instances.kind(b)
         if key not in self._depends:
-            first, second = self.instances.pair(a, b)
-            ways = self._ways(Link(kind, 0, 1), (first, second))
-            asked = Asked((first, second), ())
-            self._depends[key] = any(asked.possible(formula) is not False for _, formula in ways)
+            members = self.instances.pair(a, b)
+            ways = [formula for _, formula in self._ways(Link(kind, 0, 1), members)]
+            asked = Asked(members)
+            either = asked.z3.Or(*ways)
+            possible = bool(ways) and asked.possible(either) is not False
+            about = f"{members[0].name} {kind} {members[1].name}"
+            no = Refuted("no dependency", about, asked, (either,))
+            self._depends[key] = Dependency(possible, (no,) if ways and not possible else ())
         return self._depends[key]
 
-    def reads(self, one: JobStatement, writers: Sequence[JobStatement]) -> bool:
-        """Whether it reads anything that somebody writes."""
-        return any(self.depends("rw", one, other) for other in writers)
-
-    def reachable(self, start: JobStatement, writers: Sequence[JobStatement]) -> frozenset[str]:
-        """Who may depend on a statement, at once or by way of others."""
-        found: set[str] = set()
-        todo = [start]
-        while todo:
-            one = todo.pop()
-            for other in writers:
-                if other.name not in found and any(
-                    self.depends(kind, one, other) for kind in ("wr", "ww", "rw")
-                ):
-                    found.add(other.name)
-                    todo.append(other)
-        return frozenset(found)
-
-    def _ask(self, danger: Danger) -> DangerQuestion | None:
-        names = danger.names
+    def _ask(self, danger: Danger) -> DangerQuestion:
         members = tuple(
-            self.instances.role(one, name) for one, name in zip(danger.members, names, strict=True)
+            self.instances.role(one, name)
+            for one, name in zip(danger.members, danger.names, strict=True)
         )
-        question = DangerQuestion(danger, members)
         ways = [self._ways(link, members, outside=danger.outside) for link in danger.links]
-        for some in product(*ways):
-            facts = [fact for known, _ in some for fact in known]
-            last = len(members) - 1
-            seen = danger.seen
-            if danger.outside:
-                seen |= {(k, last) for k in range(last)}
-            frame = SymbolicFrame([m.instance for m in members], seen, facts)
-            stops = [stop for _, stop in frame.stops(self.protocol, loser=last)]
-            asked = Asked(members, frame.given)
-            z3 = asked.z3
-            wanted = z3.And(
-                *(formula for _, formula in some),
-                *(
-                    m.instance.writes
-                    for m in members[:-1]
-                    if m.instance.template.target is not None
-                ),
-                z3.Not(frame.dropped(self.protocol, last)),
-                z3.Not(z3.Or(*stops)),
-            )
-            said = asked.possible(wanted)
+        supposed = [self._supposed(danger, members, some) for some in product(*ways)]
+        question = DangerQuestion(danger, members, Asked(members))
+        for way in supposed:
+            said = question.asked.possible(*way)
             if said is False:
-                self.proofs.append(Refuted(danger, asked.text(wanted)))
+                proof = Refuted(danger.lemma, danger.schedule, question.asked, way)
+                question.refuted.append(proof)
                 continue
-            if said is None:
-                self.unsure.append(" ".join(danger.names))
-            question.ways.append((asked, wanted))
-        return question if question.ways else None
+            question.unsure |= said is None
+            question.ways.append(way)
+        return question
+
+    def _supposed(
+        self,
+        danger: Danger,
+        members: Sequence[Participant],
+        some: Sequence[tuple[list[Fact], Any]],
+    ) -> tuple[Any, ...]:
+        """What has to hold if the dependencies come about in this way, and everybody commits."""
+        last = len(members) - 1
+        seen = danger.seen
+        if danger.outside:
+            seen |= {(k, last) for k in range(last)}
+        facts = [fact for known, _ in some for fact in known]
+        frame = SymbolicFrame([m.instance for m in members], seen, facts)
+        stops = [stop for _, stop in frame.stops(self.protocol, loser=last)]
+        dropped = [
+            frame.dropped(self.protocol, k)
+            for k, m in enumerate(members)
+            if m.instance.template.target is not None
+        ]
+        z3 = self.z3
+        return (
+            *(formula for _, formula in some),
+            *(members[k].instance.writes for k in danger.writers if k != last),
+            *(z3.Not(no) for no in (*stops, *dropped)),
+            *frame.given,
+        )
 
     def _ways(
         self, link: Link, members: Sequence[Participant], *, outside: bool = False
@@ -201,30 +232,38 @@ class Dangers:
             return [([], formula) for _, formula in may_miss(b, a)]
         found = may_miss(a, b)
         if link.source < link.target:
-            return [(self._both_remove(link, a, b, fact), formula) for fact, formula in found]
+            return [(self._gone(link, a, b, fact), formula) for fact, formula in found]
         return [  # back in the log: what the commit check looks at
             ([fact._replace(writer=link.target, reader=link.source)], formula)
             for fact, formula in found
             if fact.read.outside or not outside
         ]
 
-    def _both_remove(self, link: Link, a: Instance, b: Instance, fact: Fact) -> list[Fact]:
-        """Of a row that one has read and the other removes: if the one removes it, too, the other has read what
-        is gone. Its file may be another one by then, but who moved it has taken away a file that was read.
+    def _gone(self, link: Link, a: Instance, b: Instance, fact: Fact) -> list[Fact]:
+        """Of rows that the later one has read, to remove them or to make of them what the other one reads: if the
+        other one removes them, too, what was read is gone. The file may be another one by then, but who moved
+        the row has taken away a file that was read.
         """
-        if fact.kind != "went":
+        table, template = b.template.target, a.template
+        if table is None or a.template.target != table:
             return []
-        terms = a.template.terms
-        before, terms.exact = terms.exact, True
-        removed = a.template.removes(fact.row)
-        certain, terms.exact = terms.exact, terms.exact and before
-        if not certain:
-            return []
-        return [
-            Fact(
-                "went", link.source, link.target, fact.row, read,
-                a.template.z3.And(removed, read.matches(fact.row)),
-            )
-            for read in b.reads
-            if b.template.target is not None and read.table == b.template.target.name
-        ]  # fmt: skip
+        true = template.z3.BoolVal(True)
+        rows = (
+            [(true, fact.row)]
+            if fact.kind == "went"
+            else [(chosen, row) for chosen, name, row in fact.sources if name == table.name]
+        )
+        found = []
+        for chosen, row in rows:
+            unknowns = len(template.terms.unknowns)
+            removed = template.removes(row)
+            if len(template.terms.unknowns) == unknowns:  # else it is not certain
+                found += [
+                    Fact(
+                        "went", link.source, link.target, row, read,
+                        template.z3.And(chosen, removed, read.matches(row)),
+                    )
+                    for read in b.reads
+                    if read.table == table.name
+                ]  # fmt: skip
+        return found

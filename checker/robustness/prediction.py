@@ -188,9 +188,9 @@ class _Pair:
         self.loser, self.winner = self.cast.pair(loser, winner)
         frame = SymbolicFrame([self.winner.instance, self.loser.instance])
         self.stops = frame.stops(protocol, loser=1)
-        self.asked = Asked((self.loser, self.winner), frame.given)
         roles = (self.loser, self.winner)
-        self.busy = self.asked.z3.And(*(role.instance.busy for role in roles))
+        self.busy = cast.everybody.z3.And(*(role.instance.busy for role in roles))
+        self.asked = Asked(roles, frame.given)
 
     @property
     def schedule(self) -> str:
@@ -238,7 +238,7 @@ class _Pair:
 
     def _example(self, stop: Any, examples: dict[str, Litmus]) -> str:
         """Carry out what the solver proposes, until an exception is seen that was not; why none was."""
-        z3, why = self.asked.z3, ""
+        why = ""
         more: list[Any] = []
         for k in range(2 if examples else MODELS):
             model = self.asked.example(stop, *more, wanted=self.busy, apart=bool(k or examples))
@@ -253,11 +253,7 @@ class _Pair:
                 for role in (self.loser, self.winner)
                 for t in role.terms.parameters.values()
             ]
-            more.append(
-                z3.Or(*(k != model.eval(k, model_completion=True) for k in known))
-                if known
-                else z3.BoolVal(False)
-            )
+            more.append(model.others(known))
         return why
 
     def _carry_out(self, model: Any, examples: dict[str, Litmus]) -> str:

@@ -110,9 +110,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def meeting_words(meeting: Meeting) -> str:
     """When the loser is stopped, how, and what becomes of a retry."""
-    if meeting.word == "unknown":
-        return f"perhaps: {meeting.why}"
     condition = " and ".join(meeting.condition)
+    if meeting.word == "unknown":
+        return f"perhaps{f', and only if {condition}' if condition else ''}: {meeting.why}"
     if meeting.certain:
         when = f"whenever {condition}" if condition else "always"
     elif condition:

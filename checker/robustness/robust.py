@@ -19,6 +19,7 @@ from isolitmus.checker.robustness.dangers import Danger, Dangers, Link
 from isolitmus.checker.robustness.staging import Stage
 from isolitmus.checker.runs import run
 from isolitmus.checker.templates.codes import NoValue
+from isolitmus.checker.templates.frames import DEPENDENCIES
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.readable import Readable
@@ -28,15 +29,17 @@ from isolitmus.model.workload import JobStatement
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.robustness.dangers import DangerQuestion, Refuted
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
 
-__all__ = ["PROMISES", "Counterexample", "Robustness", "robustness"]
+__all__ = ["PROMISES", "Counterexample", "Robustness", "robust_answers", "robustness"]
 
+AT_ROWS = frozenset(("wr", "ww", "rw"))
+"""What a commit check names that compares rows rather than files and partitions."""
 PROMISES = ("write-serializable", "update-serializable", "log-serializable")
 """The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
 one; everybody sees the order of the log."""
@@ -50,6 +53,8 @@ ASSUMED = (
     "every statement reads one version of its tables, and commits are versions in the order of the log",
     "nobody else writes to the tables, and no job changes their columns or properties",
 )
+SEVERAL = "a statement reads all its tables at one moment, and their commits have one order"
+"""What is taken for granted besides where there are several tables: each has a log of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,13 @@ class Counterexample(Readable):
     """The smallest test that shows it."""
     explained: tuple[str, ...]
     """The serial orders that give the table all the same; none: it is a table that no order gives."""
+
+    @property
+    def bad_enough(self) -> bool:
+        """Whether no worse one is worth a look: where writers depend on each other in no cycle, an order gives
+        the table in any case.
+        """
+        return not self.explained or self.danger.lemma != "no cycle"
 
     def __repr__(self) -> str:
         return f"{self.danger.schedule}: {'; '.join(self.explained) or 'no serial order'}"
@@ -91,7 +103,12 @@ class Robustness(Readable):
     @property
     def lemmas(self) -> Mapping[str, int]:
         """What was proved, and of how many patterns."""
-        return Counter(one.danger.lemma for one in self.refuted)
+        return Counter(one.lemma for one in self.refuted)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the answer takes for granted."""
+        return ASSUMED if len(self.workload.tables) < 2 else (*ASSUMED, SEVERAL)
 
     @property
     def worst(self) -> Counterexample | None:
@@ -119,7 +136,7 @@ class Robustness(Readable):
                 for one in self.counterexamples
             ],
             "why": list(self.why),
-            "assumptions": list(ASSUMED),
+            "assumptions": list(self.assumptions),
             "seconds": round(self.seconds, 3),
         }
 
@@ -148,12 +165,26 @@ def robustness(
     >>> robustness(jobs, under, "write-serializable"), robustness(jobs, under, "log-serializable")
     (write-serializable under delta-write-serializable: safe, log-serializable under delta-write-serializable: unsafe)
     """
-    start = monotonic()
+    (found,) = robust_answers(workload, (protocol,), (promise,), tell=tell)
+    return found
+
+
+def robust_answers(
+    workload: Workload,
+    protocols: Sequence[Spec],
+    promises: Sequence[str],
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Robustness]:
+    """The same of several promises, of each under several protocols: what is asked of all is asked once."""
     instances = Instances(workload)
     instances.check_domains()
-    asking = _Asking(instances, protocol, promise, tell)
-    found = asking.answer()
-    return replace(found, seconds=monotonic() - start)
+    dangers = [Dangers(instances, protocol) for protocol in protocols]
+    for promise in promises:
+        for each in dangers:
+            start = monotonic()
+            found = _Asking(each, promise, tell).answer()
+            yield replace(found, seconds=monotonic() - start)
 
 
 class _Asking:
@@ -161,20 +192,21 @@ class _Asking:
 
     def __init__(
         self,
-        instances: Instances,
-        protocol: Spec,
+        dangers: Dangers,
         promise: str,
         tell: Callable[[str], None] | None,
     ) -> None:
-        self.workload = instances.workload
-        self.instances = instances
-        self.protocol = protocol
+        self.instances = dangers.instances
+        self.workload = self.instances.workload
+        self.protocol = dangers.protocol
         self.promise = promise
         self.tell = tell
-        self.dangers = Dangers(instances, protocol)
+        self.dangers = dangers
         statements = self.workload.statements
         self.writers = [one for one in statements if not isinstance(one.statement, Read)]
         self.readers = [one for one in statements if isinstance(one.statement, Read)]
+        self.refuted: dict[Refuted, None] = {}
+        self.unsure: dict[str, None] = {}
         self.found: list[Counterexample] = []
         self.why: list[str] = []
         self.sources: list[JobStatement] = []
@@ -186,6 +218,11 @@ class _Asking:
             self.why.append(
                 f"{self.protocol.name} may let more through where there are more commits, so nothing is proved"
             )
+        if rows := sorted(self.protocol.needs & AT_ROWS):
+            self.why.append(
+                f"{self.protocol.name} looks at rows ({', '.join(rows)}), and the theorems are about checks of files, so"
+                " nothing is proved"
+            )
         back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
         self.sources = list({last.name: last for last, _ in back}.values())
         for last, early in back:
@@ -194,13 +231,11 @@ class _Asking:
                     self._look(_pair(last, early))
                 case "update-serializable":
                     for reader in self.readers or [self._any_reader(early)]:
-                        self._look(_seen_by(last, early, reader))
-                        self._around(last, early, reader)
+                        if not self._look(_seen_by(last, early, reader)):
+                            self._around(last, early, reader)
             if self.promise != "log-serializable":
                 self._cycles(last, early)
-        apart = [
-            one.name for one in self.writers if one.let and self.dangers.reads(one, self.writers)
-        ]
+        apart = [one.name for one in self.writers if one.let and self._reads(one)]
         if apart and back and self.promise != "log-serializable":
             self.why.append(
                 f"what the client of {', '.join(apart)} reads outside of its transaction is looked at in"
@@ -208,12 +243,10 @@ class _Asking:
             )
         for open_ in () if self.found else self.open:
             self._longer(*open_)
-        word: Safety = (
-            "unsafe" if self.found else "unknown" if self.why or self.dangers.unsure else "safe"
-        )
-        unsure = [f"the solver gave up on {title}" for title in self.dangers.unsure]
+        word: Safety = "unsafe" if self.found else "unknown" if self.why or self.unsure else "safe"
+        unsure = [f"the solver gave up on {title}" for title in self.unsure]
         return Robustness(
-            self.workload, self.protocol.name, self.promise, word, tuple(self.dangers.proofs),
+            self.workload, self.protocol.name, self.promise, word, tuple(self.refuted),
             tuple(sorted(self.found, key=lambda one: len(one.danger.members))),
             () if self.found else tuple(dict.fromkeys((*self.why, *unsure))),
         )  # fmt: skip
@@ -224,45 +257,79 @@ class _Asking:
             self.tell(f"{last.name} overtaken by {early.name}")
         if not self.workload.overlap(last.job, early.job):
             return False
-        return any(self.dangers.possible(one) is not None for one in _variants(_pair(last, early)))
+        return any([self._may(one).ways for one in _variants(_pair(last, early))])  # noqa: C419 - ask all
+
+    def _may(self, danger: Danger) -> DangerQuestion:
+        """A danger as a question that was asked; what is refuted of it is part of the proof."""
+        question = self.dangers.question(danger)
+        self.refuted.update(dict.fromkeys(question.refuted))
+        if question.unsure:
+            self.unsure[" ".join(danger.names)] = None
+        return question
+
+    def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
+        """Whether a run of the one may depend in one of these ways on one of the other; b on a for wr and ww."""
+        for kind in kinds:
+            found = self.dangers.depends(kind, a, b)
+            if found.possible:
+                return True
+            self.refuted.update(dict.fromkeys(found.refuted))
+        return False
+
+    def _reads(self, one: JobStatement) -> bool:
+        """Whether it reads anything that somebody writes."""
+        return any(self._depends(one, other, "rw") for other in self.writers)
+
+    def _reach(self, start: JobStatement) -> frozenset[str]:
+        """Who may depend on a statement, at once or by way of others."""
+        found: set[str] = set()
+        todo = [start]
+        while todo:
+            one = todo.pop()
+            for other in self.writers:
+                if other.name not in found and self._depends(one, other, "wr", "ww", "rw"):
+                    found.add(other.name)
+                    todo.append(other)
+        return frozenset(found)
 
     def _cycles(self, last: JobStatement, early: JobStatement) -> None:
         """The cycles of writers around a pair that goes back."""
         if self._look(_skew(last, early)):
             return
-        if self.dangers.reads(early, self.writers):
+        if self._reads(early):
             self.why.append(
                 f"{last.name} may miss {early.name}, which itself may miss others: what goes back twice is"
                 " looked for among two transactions only"
             )
         for between in self.writers:
             if self.workload.overlap(last.job, between.job):
-                kinds = [
-                    kind
-                    for kind in ("wr", "ww", "rw")
-                    if self.dangers.depends(kind, early, between)
-                ]
-                met = [self._look(_triple(last, early, between, kind)) for kind in kinds]
-                self.open += [(last, early, between, kind) for kind in kinds if not any(met)]
+                kinds = [kind for kind in DEPENDENCIES if self._depends(early, between, kind)]
+                direct = bool(kinds) and self._depends(between, last, "rw")
+                met = direct and any(
+                    [self._look(_triple(last, early, between, kind)) for kind in kinds]  # noqa: C419 - at all
+                )
+                self.open += [(last, early, between, kind) for kind in kinds if not met]
 
     def _longer(
         self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
     ) -> None:
-        """The same with a way back by way of others. That way ends with who is missed by the last one and has
-        read what it changes; or with one that it has seen, and then leads through another one that goes
-        back, of which the same is true: all before it on the way came after its snapshot.
+        """The same with a way back by way of others, which ends with one that the last one has missed; or leads
+        through another one that goes back, and has missed the one before it on the way (docs/semantics.md,
+        Theorem 12).
         """
         open_ = _open(last, early, between, kind)
-        if self.dangers.possible(open_) is None:
+        if not self._may(open_).ways:
             return
-        reach = self.dangers.reachable(between, self.writers)
+        reach = self._reach(between)
         for later in self.sources:
             if later.name != last.name and later.name not in reach:
                 continue
             for other in self.writers:
-                if other.name not in reach or not self.workload.overlap(later.job, other.job):
+                if other.name not in (between.name, *reach):
                     continue
-                if self.dangers.possible(_entry(other, later)) is None:
+                if not self.workload.overlap(later.job, other.job):
+                    continue
+                if not self._may(_entry(other, later)).ways:
                     continue
                 four = _four(last, early, between, other, kind) if later.name == last.name else ()
                 if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
@@ -272,16 +339,12 @@ class _Asking:
 
     def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
         """A reader between others that depend on what was missed, and on which the last one depends."""
-        seen = [w for w in self.writers if w.name in self.dangers.reachable(early, self.writers)]
-        after = [w for w in self.writers if self.dangers.depends("rw", reader, w)]
-        before = any(self.dangers.depends("wr", w, reader) for w in seen)
-        beyond = any(last.name in self.dangers.reachable(w, self.writers) for w in after)
-        direct = self.dangers.depends("wr", early, reader) and last in after
-        if (
-            not direct
-            and (before or self.dangers.depends("wr", early, reader))
-            and (beyond or last in after)
-        ):
+        after = [w for w in self.writers if self._depends(reader, w, "rw")]
+        reach = self._reach(early)
+        before = self._depends(early, reader, "wr") or any(
+            self._depends(w, reader, "wr") for w in self.writers if w.name in reach
+        )
+        if before and (last in after or any(last.name in self._reach(w) for w in after)):
             self.why.append(
                 f"{reader.name} may stand between {early.name} and {last.name} by way of others, which is not looked for"
             )
@@ -299,8 +362,8 @@ class _Asking:
         return any([self._look_at(one) for one in _variants(danger)])  # noqa: C419 - at all of them
 
     def _look_at(self, danger: Danger) -> bool:
-        question = self.dangers.possible(danger)
-        if question is None:
+        question = self._may(danger)
+        if not question.ways:
             return False
         shown = self._shown(question)
         if shown is not None:
@@ -314,21 +377,20 @@ class _Asking:
     def _shown(self, question: DangerQuestion) -> Counterexample | None:
         """A test that the promise forbids; one that no serial order explains, if there is one."""
         best: Counterexample | None = None
-        for way, (asked, wanted) in enumerate(question.ways):
+        for way, wanted in enumerate(question.ways):
             if best is not None and way >= WAYS:
                 break
             more: list[Any] = []
             for k in range(MODELS if best is None else 2):
-                model = asked.example(wanted, *more, apart=k > 0)
+                model = question.asked.example(*wanted, *more, apart=k > 0)
                 if model is None:
                     break
                 found = self._carried_out(question, model)
-                if found is not None and not found.explained:
+                if found is not None and found.bad_enough:
                     return found
                 best = best or found
                 values = [t.value for m in question.members for t in m.terms.parameters.values()]
-                other = [v != model.eval(v, model_completion=True) for v in values]
-                more.append(asked.z3.Or(*other))
+                more.append(model.others(values))
         return best
 
     def _carried_out(self, question: DangerQuestion, model: Any) -> Counterexample | None:
@@ -338,7 +400,7 @@ class _Asking:
         try:
             for test in stage.tests(f"{' and '.join(danger.names)}: not {self.promise}"):
                 found = self._judged(test, danger)
-                if found is not None and not found.explained:
+                if found is not None and found.bad_enough:
                     return found
                 best = best or found
         except (NoValue, IsolitmusError):

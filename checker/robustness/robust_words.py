@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.robustness.robust import ASSUMED
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.model.number import many
 from isolitmus.specs.catalogue import protocol
@@ -23,6 +22,7 @@ MEANT = {
     "log-serializable": "the jobs could have run one by one in the order of the log, whoever looks",
 }
 LEMMAS = {
+    "no dependency": "that one statement depends on another in some way",
     "nothing goes back": "that a statement commits though it missed one that changed what it read",
     "no reader in between": "that a reader sees what such a statement missed, and not what it did",
     "no cycle": "that what it missed was built upon by others, which missed it in turn",
@@ -113,9 +113,10 @@ def _end(worst: Counterexample, promise: str) -> str:
     return ENDS[promise].format("; or ".join(worst.explained))
 
 
-def assumption_lines() -> Iterator[str]:
-    """What a proof takes for granted."""
-    yield f"Assumed: {'; '.join(ASSUMED)}."
+def assumption_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """What these answers take for granted."""
+    said = dict.fromkeys(one for answer in answers for one in answer.assumptions)
+    yield f"Assumed: {'; '.join(said)}."
 
 
 def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:

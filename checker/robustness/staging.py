@@ -5,7 +5,6 @@ A proposal is not an answer: the test is carried out, and what becomes of it dec
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
@@ -60,14 +59,15 @@ class Stage:
     def _starts(self) -> Iterator[list[Statement]]:
         """Ways to fill the tables at the start: few rows first, in one file, in one each, and in two."""
         rows = self._rows()
-        compacts = any(isinstance(role.statement.statement, Optimize) for role in self.roles)
+        statements = [role.statement.statement for role in self.roles]
+        compacted = {one.target for one in statements if isinstance(one, Optimize)}
         for many in range(min(MOST, len(rows)) + 1):
             for some in combinations(rows, many):
                 yield list(self._inits(some, together=True))
                 if many > 1:
                     yield list(self._inits(some, together=False))
-                if many and compacts:
-                    yield list(self._inits(some, together=True)) * 2
+                if again := [row for row in some if row[0] in compacted]:
+                    yield [*self._inits(some, together=True), *self._inits(again, together=True)]
 
     def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
         transactions: dict[str, Statement] = {}
@@ -118,17 +118,15 @@ class Stage:
 
 def values_of(codes: Codes, model: Any, role: Participant) -> dict[str, Value]:
     """The parameters of a role in a model; NoValue if one has none."""
-    job = role.statement.types
-    return {p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in job.items()}
+    types = role.statement.types
+    return {
+        p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in types.items()
+    }
 
 
 def value_of(codes: Codes, model: Any, term: ValueTerm, type_: Any) -> Value:
     """The value of a term in a model."""
-    import z3
-
-    if z3.is_true(model.eval(term.null, model_completion=True)):
+    if model.has(term.null):
         return None
-    found = model.eval(term.value, model_completion=True)
-    if z3.is_bool(found):
-        return bool(z3.is_true(found))
-    return codes.value(Fraction(str(found)), type_)
+    found = model.value(term.value)
+    return found if isinstance(found, bool) else codes.value(found, type_)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.failing import RANGES
 from isolitmus.model.sql_types import decimal_of
@@ -36,6 +36,19 @@ DAY_LONG = 86_400_000_000
 FIRST = ("m", "a", "M", "A", "0", "!", " ")
 
 
+class FreeValue(NamedTuple):
+    """A value that may be any."""
+
+    value: Any
+    """What it is, unless it is NULL."""
+    null: Any
+    """Whether it is."""
+    bounds: list[Any]
+    """Between what it is."""
+    usual: list[Any]
+    """Between what a person would take it to be, as an example."""
+
+
 class NoValue(ValueError):
     """A number that stands for no value."""
 
@@ -53,6 +66,18 @@ class Codes:
 
     def __init__(self) -> None:
         self._texts: list[tuple[str, Fraction]] = []
+        self._unknowns: dict[tuple[str, Type], FreeValue] = {}
+
+    def unknown(self, name: str, type_: Type) -> FreeValue:
+        """A value of a type that may be any; of one name there is one."""
+        import z3
+
+        if (name, type_) not in self._unknowns:
+            value = z3.Const(name, self.sort(type_))
+            null = z3.Bool(f"{name} is NULL")
+            bounds, usual = self.bounds(value, type_), self.usual(value, type_)
+            self._unknowns[name, type_] = FreeValue(value, null, bounds, usual)
+        return self._unknowns[name, type_]
 
     def sort(self, type_: Type) -> Any:
         """The sort of a type's values."""

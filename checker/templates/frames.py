@@ -105,6 +105,8 @@ class Fact(NamedTuple):
     """By which of its reads."""
     when: Any = None
     """Under which condition it is supposed; None: in any case."""
+    sources: tuple[tuple[Any, str, RowTerm], ...] = ()
+    """Of which rows of which tables the writer made the row that came, each with the condition that it did so."""
 
 
 class Bit:
@@ -281,10 +283,16 @@ def may_miss(reader: Instance, writer: Instance) -> list[tuple[Fact, Any]]:
             continue
         came = reader.template.terms.row(table, f"{table.name} that came")
         went = reader.template.terms.row(table, f"{table.name} that went")
+        ways = [
+            (writer.template.terms.choice("made so"), way)
+            for way in writer.template.additions(came)
+        ]
+        made = z3.Or(*(z3.And(chosen, way.when) for chosen, way in ways))
+        sources = tuple((chosen, *source) for chosen, way in ways for source in way.sources)
         found += [
             (
-                Fact("came", 1, 0, came, read),
-                z3.And(read.matches(came), writer.template.adds(came)),
+                Fact("came", 1, 0, came, read, sources=sources),
+                z3.And(read.matches(came), made),
             ),
             (
                 Fact("went", 1, 0, went, read),

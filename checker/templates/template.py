@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.terms import RowTerm, Terms
     from isolitmus.model.schema import Schema
 
-__all__ = ["TEMPLATES", "Given", "Template", "alike", "same_partition"]
+__all__ = ["TEMPLATES", "Addition", "Given", "Template", "alike", "same_partition"]
 
 TEMPLATES = (
     st.Insert,
@@ -34,11 +34,23 @@ TEMPLATES = (
 """The statements that have one."""
 
 
+SourceRow = tuple[str, "RowTerm"]
+"""A row that is read, and the table that it is of."""
+
+
 class Given(NamedTuple):
-    """A row that a query gives if some condition holds."""
+    """A row that a query gives if some condition holds, and the rows that it is made of."""
 
     when: Any
     values: RowTerm
+    sources: tuple[SourceRow, ...] = ()
+
+
+class Addition(NamedTuple):
+    """A way in which a row may be put in: when, and of which rows it is then made."""
+
+    when: Any
+    sources: tuple[SourceRow, ...] = ()
 
 
 def alike(terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None) -> Any:
@@ -57,6 +69,14 @@ def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
 def same_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
     """That two rows of a table are in one partition."""
     return alike(terms, a, b, dict.fromkeys(schema.partition_indexes))
+
+
+class _From(NamedTuple):
+    """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of tables."""
+
+    rows: tuple[RowTerm | None, ...]
+    when: Any
+    sources: tuple[SourceRow, ...] = ()
 
 
 class Template:
@@ -78,23 +98,24 @@ class Template:
 
     def adds(self, row: RowTerm) -> Any:
         """That it may put the row in, or make it what it is."""
+        return self.z3.Or(*(way.when for way in self.additions(row)))
+
+    def additions(self, row: RowTerm) -> Iterator[Addition]:
+        """The ways in which it may."""
         z3 = self.z3
         match self.statement:
             case st.Insert(query=query, generates=generated):
                 columns = {k: None for k in range(len(row)) if k not in generated}
-                return z3.Or(
-                    *(
-                        z3.And(given.when, alike(self.terms, given.values, row, columns))
-                        for given in self.given(query)
-                    )
-                )
+                for given in self.given(query):
+                    same = alike(self.terms, given.values, row, columns)
+                    yield Addition(z3.And(given.when, same), given.sources)
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
                 after = self._set(sets, before, (before,))
-                return z3.And(self.terms.holds(where, (before,)), alike(self.terms, after, row))
+                when = z3.And(self.terms.holds(where, (before,)), alike(self.terms, after, row))
+                yield Addition(when, ((self._schema.name, before),))
             case st.Merge():
-                return z3.Or(*self._merged(row))
-        return z3.BoolVal(False)
+                yield from self._merged(row)
 
     @property
     def certain(self) -> tuple[RowTerm, ...]:
@@ -103,6 +124,20 @@ class Template:
             case st.Insert(query=query, generates=()):
                 return tuple(row for branch in query for row in self._surely(branch))
         return ()
+
+    @property
+    def always(self) -> bool:
+        """Whether it puts in or changes some row, whatever there is."""
+        match self.statement:
+            case st.Insert(query=query):
+                return any(True for branch in query for _ in self._surely(branch))
+            case st.Merge(source=source, matched=matched, not_matched=new):
+                rows = any(True for branch in source for _ in self._surely(branch))
+                return rows and all(
+                    any(clause.condition is None for clause in clauses)
+                    for clauses in (matched, new)
+                )
+        return False
 
     def _surely(self, branch: qu.Branch) -> Iterator[RowTerm]:
         """The rows that a branch gives, whatever there is."""
@@ -175,32 +210,34 @@ class Template:
                     when = self.terms.holds(branch.where, ())
                     yield Given(when, tuple(self.terms.value(item, ()) for item in row))
                 continue
-            for rows, met in self._sides(branch):
-                when = self.z3.And(met, self.terms.holds(branch.where, rows))
-                values = tuple(self._item(item, rows) for item in branch.items)
+            for side in self._sides(branch):
+                when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
+                values = tuple(self._item(item, side.rows) for item in branch.items)
                 if branch.grouped and not branch.keys:  # one row, whatever there is
-                    when = self.z3.BoolVal(True)
-                yield Given(when, values)
+                    yield Given(self.z3.BoolVal(True), values)
+                else:
+                    yield Given(when, values, side.sources)
 
-    def _sides(self, branch: qu.Select | qu.Joined) -> list[tuple[tuple[RowTerm | None, ...], Any]]:
+    def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
         """The rows that a branch is FROM, one of each side, and when; of a side that only must not be there none."""
         true = self.z3.BoolVal(True)
         if isinstance(branch, qu.Select):
-            return [((self.terms.row(self.schemas[branch.table], branch.table),), true)]
-        found: list[tuple[tuple[RowTerm | None, ...], Any]] = [((), true)]
+            row = self.terms.row(self.schemas[branch.table], branch.table)
+            return [_From((row,), true, ((branch.table, row),))]
+        found = [_From((), true)]
         for source in branch.sources:
-            more: list[tuple[tuple[RowTerm | None, ...], Any]] = []
-            for rows, when in found:
+            more: list[_From] = []
+            for rows, when, read in found:
                 if source.how == "anti":
-                    more.append(((*rows, None), when))
+                    more.append(_From((*rows, None), when, read))
                     continue
                 for given in self.given(source.query):
                     joined = (*rows, given.values)
                     met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
-                    more.append((joined, met))
+                    more.append(_From(joined, met, (*read, *given.sources)))
                     if source.how == "left":
                         empty = tuple(ValueTerm(one.value, true) for one in given.values)
-                        more.append(((*rows, empty), when))
+                        more.append(_From((*rows, empty), when, read))
             found = more
         return found
 
@@ -230,7 +267,7 @@ class Template:
             self.terms.value(new[k], rows) if k in new else value for k, value in enumerate(row)
         )
 
-    def _merged(self, row: RowTerm) -> Iterator[Any]:
+    def _merged(self, row: RowTerm) -> Iterator[Addition]:
         """How a MERGE may have made a row."""
         z3, merge = self.z3, self.statement
         assert isinstance(merge, st.Merge)
@@ -239,7 +276,7 @@ class Template:
                 rows = ((), given.values)
                 values = tuple(self.terms.value(value, rows) for value in new.values)
                 made = z3.And(given.when, self.terms.holds(new.condition, rows))
-                yield z3.And(made, alike(self.terms, values, row))
+                yield Addition(z3.And(made, alike(self.terms, values, row)), given.sources)
             for clause in merge.matched:
                 if clause.action == "update":
                     before = self._row_of_target("before")
@@ -247,9 +284,12 @@ class Template:
                     met = z3.And(
                         given.when, self._paired(both), self.terms.holds(clause.condition, both)
                     )
-                    yield z3.And(met, alike(self.terms, self._set(clause.sets, before, both), row))
+                    same = alike(self.terms, self._set(clause.sets, before, both), row)
+                    read = ((self._schema.name, before), *given.sources)
+                    yield Addition(z3.And(met, same), read)
         for clause in merge.by_source:
             if clause.action == "update":
                 before = self._row_of_target("before")
                 met = self.terms.holds(clause.condition, (before,))
-                yield z3.And(met, alike(self.terms, self._set(clause.sets, before, (before,)), row))
+                same = alike(self.terms, self._set(clause.sets, before, (before,)), row)
+                yield Addition(z3.And(met, same), ((self._schema.name, before),))

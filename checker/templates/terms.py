@@ -9,17 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model import expression as ex
-from isolitmus.model.sql_types import INTEGERS
+from isolitmus.model.sql_types import INTEGERS, decimal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.templates.codes import Codes
+    from isolitmus.checker.templates.codes import Codes, FreeValue
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
 __all__ = ["RowTerm", "Terms", "Truth", "ValueTerm"]
+
+
+NUMBERS = ("1", "2", "3")
+"""Texts that examples have where a number is made of them."""
 
 
 class ValueTerm(NamedTuple):
@@ -43,7 +47,7 @@ class Truth(NamedTuple):
 class Terms:
     """The formulas of one instance of a statement: its unknowns are its own, by their names.
 
-    ``bounds`` are what values there are, ``usual`` those that a person would take as an example. ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no formula.
+    ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no formula.
     """
 
     def __init__(self, name: str, codes: Codes) -> None:
@@ -55,9 +59,18 @@ class Terms:
         self.parameters: dict[str, ValueTerm] = {}
         self.unknowns: list[Any] = []
         self.rows: list[tuple[str, RowTerm]] = []
-        self.bounds: list[Any] = []
-        self.usual: list[Any] = []
+        self.values: list[FreeValue] = []
         self.exact = True
+
+    @property
+    def bounds(self) -> list[Any]:
+        """What values there are."""
+        return [formula for one in self.values for formula in one.bounds]
+
+    @property
+    def usual(self) -> list[Any]:
+        """Those that a person would take as an example."""
+        return [formula for one in self.values for formula in one.usual]
 
     def row(self, schema: Schema, name: str) -> RowTerm:
         """A row of a table that may be any."""
@@ -71,10 +84,9 @@ class Terms:
     def fresh(self, type_: Type, name: str, *, nulls: bool = True) -> ValueTerm:
         """A value that may be any."""
         label = f"{self.name}.{name}#{len(self.unknowns)}"
-        value = self.z3.Const(label, self.codes.sort(type_))
-        null = self.z3.Bool(f"{label} is NULL") if nulls else self.z3.BoolVal(False)
-        self.bounds += self.codes.bounds(value, type_)
-        self.usual += self.codes.usual(value, type_)
+        unknown = self.codes.unknown(label, type_)
+        value, null = unknown.value, unknown.null if nulls else self.z3.BoolVal(False)
+        self.values.append(unknown)
         self.unknowns += [value, null] if nulls else [value]
         return ValueTerm(value, null)
 
@@ -83,6 +95,12 @@ class Terms:
         self.exact = False
         found = self.z3.Bool(f"{self.name}.{name}#{len(self.unknowns)}")
         self.unknowns.append(found)
+        return found
+
+    def choice(self, name: str) -> Any:
+        """A truth value that says which of several ways it is."""
+        exact = self.exact
+        found, self.exact = self.some(name), exact
         return found
 
     def constant(self, value: Value, type_: Type) -> ValueTerm:
@@ -155,10 +173,9 @@ class Terms:
             case ex.Const(value, type_):
                 return self.constant(value, type_)
             case ex.Parameter(name, type_):
-                if (
-                    name not in self.parameters
-                ):  # current_date() and the like, which nobody declares
-                    self.parameters[name] = self.unknown(type_, name)
+                if name not in self.parameters:  # current_date(), which nobody declares
+                    self.exact = False
+                    self.parameters[name] = self.fresh(type_, name, nulls=False)
                 return self.parameters[name]
             case ex.ColumnRef(side, index, name, type_):
                 row = rows[side] if side < len(rows) else None
@@ -178,8 +195,14 @@ class Terms:
                     case "*" if fixed and type_ in INTEGERS:
                         return ValueTerm(a.value * b.value, null)
                 return self.unknown(type_, f"result of {op}")
-            case ex.Call("cast", (operand,), type_) if {operand.type, type_} <= set(INTEGERS):
-                return self.value(operand, rows)
+            case ex.Call("cast", (operand,), type_):
+                return self._cast(self.value(operand, rows), operand.type, type_)
+            case ex.Call("date_add", (day, days)):
+                a, b = self.value(day, rows), self.value(days, rows)
+                return ValueTerm(a.value + b.value, z3.Or(a.null, b.null))
+            case ex.Call("datediff", (end, start)):
+                a, b = self.value(end, rows), self.value(start, rows)
+                return ValueTerm(a.value - b.value, z3.Or(a.null, b.null))
             case ex.Call("coalesce", operands):
                 first, *others = (self.value(operand, rows) for operand in operands)
                 for other in others:
@@ -190,6 +213,23 @@ class Terms:
                 said = self.truth(expr, rows)
                 return ValueTerm(said.true, z3.Not(z3.Or(said.true, said.false)))
         return self.unknown(expr.type, type(expr).__name__)
+
+    def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
+        """A value as one of another type, where that is the same number; of a text an example has a number's."""
+        z3 = self.z3
+        if given in INTEGERS and type_ in INTEGERS:
+            return one
+        if given in INTEGERS and decimal_of(type_):
+            return ValueTerm(z3.ToReal(one.value), one.null)
+        found = self.unknown(type_, "cast")
+        if given == "STRING" and (type_ in INTEGERS or decimal_of(type_)):
+            pairs = [(self.codes.term(text), self.codes.term(int(text))) for text in NUMBERS]
+            alike = z3.Or(*(z3.And(one.value == text, found.value == n) for text, n in pairs))
+            self.values = [
+                known._replace(usual=[alike]) if known.value is one.value else known
+                for known in self.values
+            ]
+        return found
 
     def unknown(self, type_: Type, name: str) -> ValueTerm:
         """The value of what has no formula."""

@@ -52,6 +52,7 @@ OPTIONS = (
     f"-Dderby.stream.error.file={os.devnull}",  # else derby.log where it runs
     "-XX:TieredStopAtLevel=1",  # nothing runs long enough for more
     "-Dderby.storage.indexStats.auto=false",  # no thread that reads tables by itself
+    "-Dderby.optimizer.ruleBasedOptimization=true",  # else a heap of few rows is cheaper than its index
     "-Dderby.optimizer.noTimeout=true",  # else the plan is the best that was found in time
     "-Dderby.locks.waitTimeout=-1",  # who waits too long is told here
     "-Dderby.locks.deadlockTimeout=0",  # each wait looks for a deadlock when it begins

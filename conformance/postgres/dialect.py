@@ -36,23 +36,14 @@ def _steer(_tree: exp.Update | exp.Delete, _schema: Schema, _index: Index | None
     """Nor here."""
 
 
-def _bar(around: exp.Expr, table: exp.Table, schema: Schema, index: Index | None) -> None:
-    """Where no scan is by the order of rows if an index will do, columns of other indexes are hidden from it."""
-    free = {schema.columns[k].name.lower() for k in index.columns} if index is not None else set()
-    own = {column.name.lower() for column in schema.columns} - free
-    for part in ("where", "order"):
-        for column in _columns(around.args.get(part)):
-            here = not column.table or column.table.lower() == table.alias_or_name.lower()
-            if here and column.name.lower() in own:
-                column.replace(exp.Anonymous(this="bare", expressions=[column.copy()]))
+def _through(index: str, column: exp.Column) -> exp.Expr:
+    """An index of some rows is gone by, whatever is asked, where these are said to be the only ones that are wanted."""
+    return exp.Anonymous(this="through", expressions=[exp.Literal.string(index), column])
 
 
-def _columns(tree: exp.Expr | None) -> list[exp.Column]:
-    """The columns in a part of a query, without those in the queries inside it."""
-    if tree is None:
-        return []
-    walked = tree.walk(prune=lambda node: isinstance(node, exp.Select))
-    return [node for node in walked if isinstance(node, exp.Column)]
+def _again(table: exp.Table) -> exp.Expr:
+    """A version that the statement does not see is looked at since it came after one that it does."""
+    return exp.Anonymous(this="unseen", expressions=[exp.column("xmin", table=table.alias_or_name)])
 
 
 def explained(server: Server, text: str) -> tuple[tuple[str, str], ...]:
@@ -69,5 +60,6 @@ def _scanned(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 POSTGRES_SQL = Dialect(
-    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {}", dirty=False, snapshot=True, bar=_bar
-)
+    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {}",
+    dirty=False, snapshot=True, through=_through, again=_again,
+)  # fmt: skip

@@ -51,7 +51,7 @@ PLACES = Path("/usr/lib/postgresql")
 USERS = ("postgres", "nobody")
 """Who runs the server where we are root."""
 DEADLOCK = 0.005
-"""Seconds after which who waits looks for a deadlock, once; until then nobody is said to wait."""
+"""Seconds after which who waits looks for a deadlock, once, and says so; until then nobody is said to wait."""
 OPTIONS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -66,6 +66,7 @@ OPTIONS = {
     "enable_indexonlyscan": "off",
     "enable_seqscan": "off",
     "deadlock_timeout": f"{DEADLOCK * 1000:g}ms",
+    "log_lock_waits": "on",
     "log_min_messages": "fatal",
     "timezone": "UTC",
 }
@@ -74,6 +75,9 @@ GUARD = (
 )
 """What a shell does: the server; once our end of its standard input is gone, a fast shutdown, and the folder goes.
 The server has its standard output for itself, whose end is the server's."""
+LOOKED = re.compile(
+    r"still waiting for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+))"
+)
 CIRCLE = re.compile(r"Process (\d+) waits for [^;]*; blocked by process (\d+)")
 GATE = """
 CREATE FUNCTION pass(VARIADIC words text[]) RETURNS int LANGUAGE plpgsql COST 1000000 AS $$
@@ -87,8 +91,17 @@ BEGIN
 END $$
 """
 """What is called at each row of a scan."""
-BARE = "CREATE FUNCTION bare(anyelement) RETURNS anyelement LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1; END $$"
-"""A value that no index knows."""
+THROUGH = """
+CREATE FUNCTION through(name text, anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$
+"""
+"""Of which rows an index is: of all, which the planner does not know."""
+UNSEEN = """
+CREATE FUNCTION unseen(writer xid) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT NOT pg_visible_in_snapshot(writer::text::xid8, pg_current_snapshot())
+    AND writer::text::xid8 <> pg_current_xact_id_if_assigned()
+$$
+"""
+"""Whether a version of a row is none that a statement sees: it looks at it once more, after whoever wrote it."""
 WAITS = """
 SELECT a.pid, l.locktype, concat_ws(' ', l.locktype, l.relation, l.page, l.tuple, l.transactionid),
        concat_ws(' ', r.locktype, r.relation, r.page, r.tuple), pg_blocking_pids(a.pid)
@@ -113,13 +126,23 @@ class _Client:
     wants: str = ""
     lock: str = ""
     """The lock for which it waits; that is another one once it is the first in the queue for a row."""
-    since: float = 0.0
-    """When it began to wait for that lock."""
+    looked: str = ""
+    """The last lock for which it waited when it had looked for a deadlock, and found none."""
 
     @property
     def pid(self) -> int:
         """The server's process for it."""
         return int(self.connection.pgconn.backend_pid)
+
+    def told(self, said: Any) -> None:
+        """What the server says beside results: a row at which a scan comes by, or that it still waits."""
+        if said.severity_nonlocalized == "NOTICE":
+            self.passed.append(tuple(json.loads(said.message_primary)[1:]))
+        elif found := LOOKED.search(said.message_primary):
+            transaction, number, _, page, row, relation = found.groups()
+            self.looked = (
+                f"transactionid {number}" if transaction else f"tuple {relation} {page} {row}"
+            )
 
     def hear(self) -> None:
         """Take up what has come in."""
@@ -167,7 +190,8 @@ class PostgresServer:
         self._clients: dict[str, _Client] = {}
         self.release = str(own.info.parameter_status("server_version")).partition(" ")[0]
         self.run(GATE)
-        self.run(BARE)
+        self.run(THROUGH)
+        self.run(UNSEEN)
         self.run(f"SET lock_timeout = '{LIMIT:g}s'")
 
     def run(self, statement: str) -> Rows:
@@ -189,10 +213,8 @@ class PostgresServer:
         """A connection by a name, with a transaction at an isolation level."""
         client = _Client(self._connected())
         self._clients[name] = client
-        client.connection.execute("SET client_min_messages = notice")
-        client.connection.add_notice_handler(
-            lambda said: client.passed.append(tuple(json.loads(said.message_primary)[1:]))
-        )
+        client.connection.execute("SET client_min_messages = log")
+        client.connection.add_notice_handler(client.told)
         client.connection.execute(f"BEGIN ISOLATION LEVEL {level}")
 
     def _connected(self) -> Any:
@@ -208,7 +230,7 @@ class PostgresServer:
         client = self._clients[name]
         self._hold(name, client, stop)
         client.passed, client.rows, client.changed, client.failure = [], None, 0, None
-        client.behind, client.wants, client.lock = (), "", ""
+        client.behind, client.wants, client.lock, client.looked = (), "", "", ""
         counted = "" if statement in (COMMIT, ROLLBACK) else "SET isolitmus.passed = 0; "
         client.busy = True
         client.connection.pgconn.send_query(f"{counted}{statement}".encode())
@@ -239,16 +261,15 @@ class PostgresServer:
         while any(client.busy for client in self._clients.values()):
             before = [client.busy for client in self._clients.values()]
             held = self._waits()
-            now = time.monotonic()
             still = all(
                 not client.busy
                 or client.pid in held
-                or (client.behind and now - client.since > 3 * DEADLOCK)
+                or (client.behind and client.looked == client.lock)
                 for client in self._clients.values()
             )
             self._hear(0 if still else DEADLOCK / 5)
             after = [client.busy for client in self._clients.values()]
-            if (still and before == after) or now > end:
+            if (still and before == after) or time.monotonic() > end:
                 break
         return {
             name: client.shown(held=client.pid in held, names=names)
@@ -256,7 +277,7 @@ class PostgresServer:
         }
 
     def _waits(self) -> frozenset[int]:
-        """Whose statements are held; those that wait for others say for whom, and since when."""
+        """Whose statements are held; those that wait for others say for whom, and for what."""
         busy = {client.pid: client for client in self._clients.values() if client.busy}
         held: set[int] = set()
         told: Any = self._run(WAITS, list(busy))
@@ -267,8 +288,7 @@ class PostgresServer:
             waits = bool(behind) and kind not in ("advisory", None)  # None: it did not yet
             client.behind = tuple(sorted(set(behind))) if waits else ()
             client.wants = (row or lock) if waits else ""
-            if client.lock != (lock if waits else ""):
-                client.lock, client.since = lock if waits else "", time.monotonic()
+            client.lock = lock if waits else ""
         for client in busy.values():
             if client.lock.startswith("tuple"):  # the queue, whose head waits for who wrote the row
                 first = (busy[pid].behind for pid in client.behind if pid in busy)

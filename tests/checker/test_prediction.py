@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import z3
 from hypothesis import assume, given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.changes import tried
-from isolitmus.checker.robustness.prediction import predict_pair, predict_workload
+from isolitmus.checker.robustness.prediction import _Pair, predict_pair, predict_workload
 from isolitmus.checker.robustness.prediction_words import prediction_lines
 from isolitmus.checker.running.execute import execute
 from isolitmus.model.errors import IsolitmusError
@@ -129,7 +131,6 @@ def test_what_stops_was_predicted(known, table, loser, winner, under, rows, valu
 def _conditions(work, under):
     """What is predicted of loser and winner, and whether its condition holds of some values."""
     from isolitmus.checker.robustness.conditions import implied
-    from isolitmus.checker.robustness.prediction import _Pair
 
     pair = _Pair(Instances(work), *work.statements, under)
     meeting = pair.proposal()
@@ -256,3 +257,85 @@ def test_words():
         "  by winner whenever both have the same :p: ConcurrentAppendException. Run again, it commits."
         in lines
     )
+
+
+UNMET = {
+    "ConcurrentWriteException": "no job commits in one attempt, unchecked (commitLarge)",
+    "ProtocolChangedException": "no job writes the protocol",
+    "MetadataChangedException": "no job writes metadata",
+    "ConcurrentTransactionException": "no job has an application's id",
+}
+"""Axioms that jobs cannot break, and why (a job that would is refused: specs/workload_file.py)."""
+MEETING = {
+    "ingest": "INSERT INTO t VALUES (1, 0, 5)",
+    "total": "INSERT INTO t SELECT 0, 0, sum(x) FROM t WHERE part = 0",
+    "cleanup": "DELETE FROM t WHERE part = 0",
+    "overwrite": "INSERT OVERWRITE t VALUES (1, 0, 5)",
+}
+
+
+def _said(work, under):
+    """Of each pair whether the loser is stopped, and by which axioms."""
+    found = {}
+    for loser in work.statements:
+        for winner in work.statements:
+            pair = _Pair(Instances(work), loser, winner, under)
+            found[loser.name, winner.name] = (pair.proposal().word, {n for n, _ in pair.reached})
+    return found
+
+
+@pytest.mark.parametrize("under", PROTOCOLS[:2])
+def test_every_axiom_of_a_protocol_counts(under):
+    """Without any one of them something else is predicted; of those that no job can break it is said why."""
+    spec = protocol(under)
+    work = read_workload(
+        f"[table]\n{TABLES[1]}\n" + "".join(_job(name, sql) for name, sql in MEETING.items()), "all"
+    )
+    before = _said(work, spec)
+    for k, axiom in enumerate(spec.axioms):
+        without = replace(spec, axioms=(*spec.axioms[:k], *spec.axioms[k + 1 :]))
+        metadata = "Meta" in str(axiom.expr)  # added files that count for who writes metadata
+        same = _said(work, without) == before
+        assert same == (axiom.name in UNMET or metadata), (under, axiom.name)
+
+
+ORDERS = '''
+ddl = [
+  "CREATE TABLE shop.orders (order_id BIGINT, customer STRING, amount DECIMAL(10,2), status STRING, day DATE) USING DELTA PARTITIONED BY (day)",
+  "CREATE TABLE staging (order_id BIGINT, customer STRING, amount STRING, day DATE)",
+  "CREATE TABLE updates (order_id BIGINT, customer STRING, amount DECIMAL(10,2), status STRING, day DATE)",
+]
+[jobs]
+ingest = "INSERT INTO shop.orders SELECT order_id, customer, CAST(amount AS DECIMAL(10,2)), 'new', :day FROM staging WHERE day = :day"
+close = "UPDATE shop.orders SET status = 'closed' WHERE status = 'new' AND day < date_sub(current_date(), 30)"
+erase = "DELETE FROM shop.orders WHERE customer = :who"
+upsert = """MERGE INTO shop.orders t USING updates s ON t.order_id = s.order_id AND t.day = :day
+  WHEN MATCHED THEN UPDATE SET t.amount = s.amount WHEN NOT MATCHED THEN INSERT *"""
+compact = "OPTIMIZE shop.orders"
+'''
+
+
+@pytest.mark.slow
+def test_of_jobs_as_people_have_them_nothing_stays_unknown():
+    """Texts that are cast, literals, the current date, sources of their own: each example has what these need."""
+    found = predict_workload(read_workload(ORDERS, "orders"), protocol("delta-serializable"))
+    assert {meeting.word for meeting in found.meetings} == {"never", "always", "when"}
+    words = {(one.loser, one.winner): one for one in found.meetings}
+    assert words["upsert", "ingest"].condition == ("both have the same :day",)
+    assert "date_sub(DATE '" in str(words["close", "erase"].examples["ConcurrentAppendException"])
+
+
+def test_what_is_not_modelled_is_perhaps_and_what_is_proved_of_it_is_said():
+    """A hash beside a text: neither refused as a comparison of types, nor taken for a value."""
+    work = read_workload(
+        """ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"
+        [jobs]
+        sample = "DELETE FROM t WHERE sha2(CAST(id AS STRING), 256) < 'a' AND day = :day"
+        insert = "INSERT INTO t VALUES (1, :day)"
+        """,
+        "w",
+    )
+    found = predict_workload(work, protocol("delta-serializable"))
+    words = "\n".join(prediction_lines(found))
+    assert "by insert perhaps, and only if both have the same :day: " in words
+    assert "what 'sha2(CAST(id AS STRING), 256) < 'a'' gives is not modelled" in words

@@ -163,6 +163,20 @@ def test_robust_in_json(call):
     }
 
 
+def test_several_tables_are_an_assumption(jobs, call):
+    """Each counts the other's rows: no table's check sees both, and that they are read at one moment is said."""
+    text = "".join(
+        f'[tables.{name}]\ncolumns = "id INT"\n[jobs.to_{name}]\n'
+        f'sql = "INSERT INTO {name} SELECT count(*) FROM {other}"\n'
+        for name, other in (("x", "y"), ("y", "x"))
+    )
+    (jobs / "two.toml").write_text(text, "utf-8")
+    status, out, _ = call("robust", "two.toml", "--promise", "write-serializable")
+    assert status == 1
+    assert "write-serializable  unsafe        unsafe" in out
+    assert "a statement reads all its tables at one moment" in out.splitlines()[-1]
+
+
 @pytest.mark.usefixtures("jobs")
 def test_a_promise_that_is_none(call):
     status, _, err = call("robust", "jobs.toml", "--promise", "serialisable")

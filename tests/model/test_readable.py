@@ -69,7 +69,7 @@ PRINTED = {
     "sight": lambda: denote(litmus("reorder")),
     "prediction": lambda: Prediction("delete", judged().run, ("why",), "", ()),
     "ending": lambda: Ending("delete", "committed", None, None, (), ()),
-    "explored": lambda: Explored(1, 2, 0, Mismatch(litmus("insert-last"), "model", ("so",))),
+    "explored": lambda: Explored(1, 2, 0, 0, Mismatch(litmus("insert-last"), "model", ("so",))),
     "audit": lambda: Audit("t", 0, 1, (Finding("bridge", (1,), "certain", "so"),)),
 }
 

@@ -37,7 +37,7 @@ def test_what_was_written_is_read(tmp_path_factory, keys):
     path = tmp_path_factory.mktemp("random") / "random.toml"
     written = Exploration("some engine 1")
     for key in keys:
-        written.add(Batch(*key, unsaid=key[2] // 2, drawn="these"))
+        written.add(Batch(*key, unsaid=key[2] // 2, several=key[2] // 3, drawn="these"))
     written.write(path)
     again = Exploration.read(path, KINDS)
     assert again.engine_version == "some engine 1"
@@ -63,7 +63,8 @@ def test_without_a_file_nothing_is_known(tmp_path):
         ('engine = "e"\nbatches = [{ tests = "tabels" }]', "batches[1].tests is 'tabels'; tables or raw"),
         ('engine = "e"\nbatches = [{ tests = "raw", seed = "x" }]', "batches[1].seed is 'x'; a whole number is wanted"),
         ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9 }]', "[batches[1]] needs 'unsaid' (a whole number)"),
-        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0 }]', "[batches[1]] needs 'drawn' (a text)"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0 }]', "[batches[1]] needs 'several' (a whole number)"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0, several = 0 }]', "[batches[1]] needs 'drawn' (a text)"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused(tmp_path, text, message):
@@ -101,15 +102,27 @@ def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
     path, known = tmp_path / "random.toml", Exploration("some engine 1")
     monkeypatch.setattr(agreement, "drawn_today", lambda batch, *_: replace(batch, drawn="these"))
     for batch in batches("tables", 1, 130):
-        known.add(Batch(*batch.key, unsaid=1, drawn="these"))
+        known.add(Batch(*batch.key, unsaid=1, several=2, drawn="these"))
     known.write(path)
     words = ("explore", "tables", "--count", "130", "--evidence", path)
     status, out, _ = call(*words)
     assert status == 0
     assert "128 random tests (tables, seeds 1 to 2) on some engine 1: all as predicted." in out
+    assert (
+        "Of 4 of them several runs are predicted, by whose thread is faster: each was one of those."
+        in out
+    )
     assert "Of 2 more the model says nothing" in out
 
 
-def test_the_evidence_in_the_repository_reads():
-    path = Path(__file__).parents[2] / "conformance" / "evidence" / "random.toml"
-    assert Exploration.read(path, KINDS).engine_version == "delta-spark 4.4.0, Spark 4.2.0"
+@pytest.mark.parametrize(
+    ("name", "kinds", "engine"),
+    [
+        ("random.toml", KINDS, "delta-spark 4.4.0, Spark 4.2.0"),
+        ("derby.toml", ("sessions",), "10.16.1.1"),
+        ("postgres.toml", ("sessions",), "15.18"),
+    ],
+)
+def test_the_evidence_in_the_repository_reads(name, kinds, engine):
+    path = Path(__file__).parents[2] / "conformance" / "evidence" / name
+    assert Exploration.read(path, kinds).engine_version == engine

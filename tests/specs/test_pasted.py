@@ -130,6 +130,20 @@ def test_each_phrase_and_each_class_is_known_by_itself(name):
     assert {conflict_in(phrase) for phrase in known.phrases} == {name}
 
 
+OTHERS = exception_table().others
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_another_error_of_delta_is_said_in_a_sentence(name):
+    other = OTHERS[name]
+    for text in (f"[{name}] x", f"[{name}.SOME_HINT] SQLSTATE: 42KDG", *other.phrases):
+        with pytest.raises(NoConflict) as refused:
+            read_pasted(f"org.apache.spark.sql.delta.DeltaAnalysisException: {text}")
+        assert str(refused.value) == f"the text: {name} is no conflict of two commits: {other.says}"
+    with_conflict = f"DELTA_CONCURRENT_APPEND\n{name}"
+    assert read_pasted(with_conflict).name == "ConcurrentAppendException"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -7,7 +7,10 @@ import pytest
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.schema import Column, Schema
+from isolitmus.specs.inferring import inferred
 from isolitmus.specs.job_files import statements_in, workload, workloads
+from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.workload_file import read_workload
 
 DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"'
@@ -24,15 +27,19 @@ REFUSED = {
     ),
     "a table that is not there": (
         '[jobs.a]\nsql = "DELETE FROM orders"',
-        "jobs.toml:3, job a:1:13: no table 'orders'",
+        "jobs.toml:3, job a:1:13: no table 'orders'; known: t; the DDL needs a CREATE TABLE of sources as well\n    DELETE FROM orders\n                ^",
     ),
     "a column that is not there": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE dya = 3"',
         "jobs.toml:3, job a:1:21: no column 'dya' here; did you mean 'day'?",
     ),
     "a parameter without a type": (
-        '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"',
-        "jobs.toml:2: jobs.a: ':day' has no type; write parameters = { day = \"DATE\" }",
+        '[jobs.a]\nsql = "DELETE FROM t WHERE id % :k = 0"',
+        "jobs.toml:2: jobs.a: ':k' has no type, and meets no column that would say it; write parameters = { k = \"DATE\" }",
+    ),
+    "a parameter that meets columns of two types": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE day = :x OR id = :x"',
+        "jobs.toml:2: jobs.a: ':x' has no type",
     ),
     "a type that is none": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DAET" }',
@@ -115,6 +122,57 @@ def test_ddl_as_its_owner_has_it():
     assert schema.ddl().startswith("id BIGINT, day DATE, n BIGINT GENERATED ALWAYS AS IDENTITY")
 
 
+MEETING = {
+    "INSERT INTO t VALUES (:id, :day), (3, :day)": {"id": "INT", "day": "DATE"},
+    "INSERT INTO t (day, id) SELECT :day, id + :k FROM t WHERE id IN (1, :key)": {
+        "day": "DATE",
+        "key": "INT",
+    },
+    "INSERT INTO t SELECT *, :day FROM s": {},
+    "INSERT INTO t BY NAME SELECT :day AS day, 1 AS id": {},
+    "UPDATE t SET day = :day WHERE id BETWEEN :low AND :high": {
+        "day": "DATE",
+        "low": "INT",
+        "high": "INT",
+    },
+    "MERGE INTO t USING s ON t.id = s.id AND t.day = :day WHEN NOT MATCHED THEN INSERT (id, day) VALUES (:key, day)": {
+        "day": "DATE",
+        "key": "INT",
+    },
+    "DELETE FROM t WHERE EXISTS (SELECT 1 FROM s AS x WHERE x.key > :key)": {"key": "BIGINT"},
+}
+
+
+@pytest.mark.parametrize("sql", MEETING)
+def test_a_parameter_has_the_type_of_the_column_that_it_meets(sql):
+    tables = {
+        "t": Schema("t", (Column("id", "INT"), Column("day", "DATE"))),
+        "s": Schema("s", (Column("id", "INT"), Column("key", "BIGINT"))),
+    }
+    assert inferred([Syntax(sql)], tables) == MEETING[sql]
+
+
+def test_what_is_declared_and_what_is_inferred_is_the_same_job():
+    sql = '[jobs.a]\nsql = "INSERT INTO t SELECT id + 1, :day FROM t WHERE id = :id"\nlet = { id = "SELECT max(id) FROM t WHERE day < :day" }'
+    (inferred_,) = read(sql).statements
+    (declared,) = read(f'{sql}\nparameters = {{ day = "DATE" }}').statements
+    assert (inferred_, inferred_.types) == (declared, {"day": "DATE", "id": "INT"})
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "OPTIMIZE {} WHERE day = '2026-01-01' ZORDER BY (id)",
+        "VACUUM {}",
+        "REORG TABLE {} APPLY (PURGE)",
+    ],
+)
+@pytest.mark.parametrize("table", ["shop.t", "main.`shop` . t", "`t`"])
+def test_a_qualified_table_is_carried_out_by_its_last_name(verb, table):
+    (one,) = read(f'[jobs.a]\nsql = "{verb.format(table)}"').statements
+    assert one.statement.sql in (verb.format("t"), verb.format("`t`"))
+
+
 def test_a_domain_that_is_empty():
     jobs = read(
         '[jobs.a]\nsql = "DELETE FROM t WHERE id = :k"\nparameters = { k = "INT" }\nwhere = "k < 3 AND k > 5"'
@@ -188,3 +246,14 @@ def test_what_is_no_workload_is_said():
     with pytest.raises(IsolitmusError, match=r"no workload 'shpo'; did you mean 'shop'\?"):
         workload("shpo")
     assert "predict" in VERBS
+
+
+def test_in_a_file_of_sql_a_comment_may_say_the_type(tmp_path):
+    ddl, job = tmp_path / "ddl.sql", tmp_path / "clean.sql"
+    ddl.write_text("CREATE TABLE t (id INT, day DATE) USING delta")
+    job.write_text("DELETE FROM t WHERE id % :k = 0")
+    with pytest.raises(
+        IsolitmusError,
+        match=r"':k' has no type, and meets no column .*; write a line -- :k DATE, or one of INT",
+    ):
+        workload(str(job), ddl=ddl)

@@ -1,0 +1,279 @@
+"""Runs of a workload's jobs for Hypothesis: parameters of which holds what the workload knows, and times that it allows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import date, timedelta
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from hypothesis import strategies as st
+
+from isolitmus.checker.own_table import constants, own_rows, values_for
+from isolitmus.checker.timing import Times, schedule_at
+from isolitmus.model.casting import cast_value
+from isolitmus.model.client import Client
+from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
+from isolitmus.model.expression import TRUE, ColumnRef, Const, conjuncts, evaluate, walk
+from isolitmus.model.failing import EvaluationError
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.statement import Read
+from isolitmus.specs.parameters import CLOCKS, bound, one_line
+from isolitmus.specs.sql import read_statement, resolve
+from isolitmus.specs.sql_parse import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from isolitmus.model.expression import Expr
+    from isolitmus.model.sql_types import Type
+    from isolitmus.model.statement import Statement
+    from isolitmus.model.values import Row, Value
+    from isolitmus.model.workload import Job, JobStatement, Workload
+
+__all__ = ["OwnJobs"]
+
+LOOKED_AT = 20_000
+"""So many values of a job's parameters are tried to find those that its ``where`` admits."""
+MOST = 200
+"""So many of these are drawn from."""
+ROWS = 3
+ParameterValues = dict[str, "Value"]
+
+
+class _Run(NamedTuple):
+    """A run of a job: its parameters, and of each of its statements how long after the one before it its client reads,
+    how long before its start that is, and how long it takes.
+    """
+
+    job: Job
+    values: ParameterValues
+    lasting: tuple[tuple[int, int, int], ...]
+
+    def times(self, at: int = 0) -> Iterator[Times]:
+        """When each statement starts and ends, if the run begins then."""
+        for wait, early, long in self.lasting:
+            found = Times(at + wait + early, long, early)
+            yield found
+            at = found.end
+
+
+class OwnJobs:
+    """A workload, and strategies for what its runs and tables may hold."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        values: Mapping[str, Sequence[Value]],
+        rows: Mapping[str, SearchStrategy[str]],
+    ) -> None:
+        """``values``: of some parameters those that they may have; ``rows``: of some tables a row as VALUES has it.
+
+        IsolitmusError for names that the workload does not have, values of other types, and a job for which no
+        parameters are found.
+        """
+        self.workload = workload
+        self.rows = rows
+        self.read: dict[str, Statement] = {}
+        clocks = {p: t for one in workload.statements for p, t in one.types.items() if p in CLOCKS}
+        self.shared = {**workload.shared, **clocks}
+        types = dict(self.shared)
+        for job in workload.jobs.values():
+            types |= job.parameters
+        self._refuse_unknown("parameter", values, types)
+        self._refuse_unknown("table", rows, workload.tables)
+        self.named = tuple(dict.fromkeys((*chain(*values.values()), *self._constants())))
+        self.values = {name: self._values(name, type_, values) for name, type_ in types.items()}
+        self.domains = list(self._domains())
+
+    def _refuse_unknown(self, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+        for name in given:
+            if name not in known:
+                raise IsolitmusError(
+                    f"{self.workload.name} has no {kind} '{name}'{near(name, known)}"
+                )
+
+    # What parameters may be
+
+    def _constants(self) -> Iterator[Value]:
+        """Those that statements and conditions name, and their neighbours."""
+        known = [part for job in self.workload.jobs.values() for part in walk(job.where or TRUE)]
+        for value in (p.value for p in known if isinstance(p, Const) and p.type != "BOOLEAN"):
+            step = timedelta(1) if isinstance(value, date) else 1
+            yield value
+            if isinstance(value, date | int):
+                yield from (value - step, value + step)  # type: ignore[operator]  # days of dates
+        yield from constants(one.sql for one in self.workload.statements)
+
+    def _values(
+        self, name: str, type_: Type, given: Mapping[str, Sequence[Value]]
+    ) -> tuple[Value, ...]:
+        if name not in given:
+            return _cast(values_for(type_, self.named), type_)
+        found = [_cast(values_for(type_, [value])[:1], type_) for value in given[name]]
+        for value, own in zip(given[name], found, strict=True):
+            if value not in own:
+                raise IsolitmusError(
+                    f"values: {value!r} is none of type {type_}, which '{name}' has"
+                )
+        return tuple(value for own in found for value in own)
+
+    def _domains(self) -> Iterator[tuple[tuple[Job, tuple[ParameterValues, ...]], ...]]:
+        """For each choice of the shared parameters the jobs that can run, and the parameters that they may have; those
+        first with which most jobs can.
+        """
+        found = []
+        for shared in islice(self._choices(self.shared, (), {}), MOST):
+            every = [
+                (job, tuple(shared | own for own in islice(self._of_job(job, shared), MOST)))
+                for job in self.workload.jobs.values()
+            ]
+            found.append(tuple((job, choices) for job, choices in every if choices))
+        for job in self.workload.jobs.values():
+            if not any(job is other for run in found for other, _ in run):
+                raise IsolitmusError(
+                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for none of the values that were"
+                    f" tried; say which are to be drawn, as values={{'{next(iter(job.parameters))}': […]}}"
+                )
+        yield from sorted(found, key=len, reverse=True)
+
+    def _of_job(self, job: Job, shared: ParameterValues) -> Iterator[ParameterValues]:
+        return self._choices(job.parameters, conjuncts(job.where), shared)
+
+    def _choices(
+        self, parameters: Iterable[str], known: Sequence[Expr], given: ParameterValues
+    ) -> Iterator[ParameterValues]:
+        """ParameterValues of the parameters that are not given, such that all that is known holds, the first of each first."""
+        order = list(parameters)
+        looked = count()
+
+        def filled(row: Row) -> Iterator[ParameterValues]:
+            if len(row) == len(order):
+                yield dict(zip(order, row, strict=True))
+                return
+            name = order[len(row)]
+            for value in [given[name]] if name in given else self.values[name]:
+                if next(looked) >= LOOKED_AT:
+                    return
+                if _holds(known, (*row, value)):
+                    yield from filled((*row, value))
+
+        return filled(())
+
+    # What is drawn
+
+    @property
+    def runs(self) -> SearchStrategy[SearchStrategy[_Run]]:
+        """For each choice of the shared parameters a run."""
+        return st.sampled_from(
+            [st.one_of([_runs(job, values) for job, values in jobs]) for jobs in self.domains]
+        )
+
+    @property
+    def inits(self) -> SearchStrategy[list[str]]:
+        """A few rows at the start, each with its INSERT."""
+        named = list(dict.fromkeys((*chain(*self.values.values()), *self.named)))
+        into = [
+            self.rows.get(name, own_rows(schema, named)).map(
+                f"INSERT INTO {name} VALUES {{}}".format
+            )
+            for name, schema in self.workload.tables.items()
+        ]
+        return st.lists(st.one_of(into), max_size=ROWS)
+
+    def litmus(self, runs: Sequence[_Run], inits: Sequence[str]) -> Litmus:
+        """A litmus test of some runs, on tables with these rows."""
+        transactions: dict[str, Statement] = {}
+        clients: dict[str, Client] = {}
+        sessions: dict[str, str] = {}
+        times: dict[str, Times] = {}
+        for k, (run, lasting) in enumerate(self._apart(runs), 1):
+            for one, when in zip(run.job.statements, lasting, strict=True):
+                name = next(n for n in _names(one.name) if n not in transactions)
+                transactions[name], let = self._bound(one, run.values)
+                times[name] = when
+                if len(run.job.statements) > 1:
+                    sessions[name] = f"run_{k}"
+                if let or name in sessions:
+                    clients[name] = Client(let=let, session=sessions.get(name))
+        return Litmus(
+            "drawn", f"Runs of {self.workload.name}", "", self.workload.tables,
+            tuple(map(self._statement, inits)), transactions, schedule_at(times, sessions),
+            clients=clients,
+        )  # fmt: skip
+
+    def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
+        """The runs with their times: one that must not overlap an earlier one begins when that has ended."""
+        placed: list[tuple[Job, int, int]] = []
+        for run in runs:
+            at, before = 0, -1
+            while at > before:
+                lasting = list(run.times(at))
+                begins, ends, before = lasting[0].start - lasting[0].early, lasting[-1].end, at
+                for job, start, end in placed:
+                    overlap = self.workload.overlap(job.name, run.job.name)
+                    if not overlap and begins <= end and start <= ends:
+                        at = max(at, end + 1)
+            placed.append((run.job, begins, ends))
+            yield run, lasting
+
+    def _bound(
+        self, one: JobStatement, values: ParameterValues
+    ) -> tuple[Statement, dict[str, Read]]:
+        """A statement with these parameters, and what its client reads."""
+        sql = bound(one_line(one.sql), values)
+        if not one.let:
+            return self._statement(sql), {}
+        lets: dict[str, Read] = {}
+        for parameter, query in one.let.items():
+            read = self._statement(bound(query.sql, values))
+            assert isinstance(read, Read)
+            lets[parameter] = read
+        syntax = Syntax(sql).typed({p: one.types[p] for p in one.let}, opaque=True)
+        return resolve(syntax, self.workload.tables), lets
+
+    def _statement(self, sql: str) -> Statement:
+        if sql not in self.read:
+            self.read[sql] = read_statement(sql, self.workload.tables, opaque=True)
+        return self.read[sql]
+
+
+def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:
+    wait = st.integers(0, 5)
+    lasting = st.tuples(
+        *(
+            st.tuples(wait, st.integers(0, 3) if one.let else st.just(0), wait)
+            for one in job.statements
+        )
+    )
+    which = st.integers(0, MOST - 1)  # one choice in every job: Hypothesis prefers fewer of them
+    return st.builds(_Run, st.just(job), which.map(lambda k: choices[k % len(choices)]), lasting)
+
+
+def _names(name: str) -> Iterator[str]:
+    """A name, and others like it."""
+    yield name
+    yield from (f"{name}_{k}" for k in count(2))
+
+
+def _cast(values: Iterable[Value], type_: Type) -> tuple[Value, ...]:
+    """The values that a type holds, as it has them."""
+    found: dict[Value, None] = {}
+    for value in values:
+        with suppress(EvaluationError, UndeterminedError):
+            found[cast_value(value, type_)] = None
+    return tuple(found)
+
+
+def _holds(known: Sequence[Expr], row: Row) -> bool:
+    """Whether what is known of the first parameters holds; what is about more of them is left for later."""
+    with suppress(EvaluationError, UndeterminedError):
+        return all(evaluate(part, (row,)) is True for part in known if _last(part) == len(row) - 1)
+    return False
+
+
+def _last(part: Expr) -> int:
+    """The last parameter that a condition is about."""
+    return max((c.index for c in walk(part) if isinstance(c, ColumnRef)), default=0)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.comparing import compare
 from isolitmus.checker.locking.carrying import LitmusUnderWay
 from isolitmus.checker.locking.ends import table_rows
 from isolitmus.checker.locking.rules import rules_of
@@ -82,6 +81,8 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
     """SeveralRuns if threads may go on in an order that has another end than this; UndeterminedError if in one of
     them some wait for each other for ever.
     """
+    from isolitmus.checker.comparing import compare
+
     runs = [observed_run(litmus, done, protocol.name)]
     at_once: tuple[str, ...] = ()
     known: set[Hashable] = set()

@@ -1,6 +1,7 @@
 """The types of parameters that nobody declares: those of the columns that they meet.
 
-``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other.
+``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. In the rows of
+``(SELECT :day AS day) AS s`` a parameter is the column ``s.day``, and meets what that meets.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dic
     >>> t = Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))
     >>> inferred([Syntax("INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0")], {"t": t})
     {'n': 'BIGINT', 'first': 'DATE'}
+    >>> inferred([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
+    {'n': 'BIGINT'}
     """
     met: dict[str, set[Type]] = {}
     for syntax in statements:
         tree = syntax.tree()
-        tables = _tables(tree, schemas)
-        for parameter, column in _meetings(tree, tables):
-            met.setdefault(parameter, set()).add(column.type)
+        tables, made = _tables(tree, schemas), _made(tree)
+        for value, column in _meetings(tree, tables, made):
+            for parameter in _parameters(value, made):
+                for found in _columns(column, tables):
+                    met.setdefault(parameter, set()).add(found.type)
     return {parameter: types.pop() for parameter, types in met.items() if len(types) == 1}
 
 
@@ -49,25 +54,77 @@ def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
-def _meetings(tree: exp.Expr, tables: Mapping[str, Schema]) -> Iterator[tuple[str, Column]]:
-    """Parameters, each with a column that it is compared with or put into."""
+Made = dict[str, dict[str, list[exp.Expr]]]
+"""By the name of a nested query or of VALUES and of its column, what stands in it in some row."""
+
+
+def _made(tree: exp.Expr) -> Made:
+    named = [node for node in tree.find_all(exp.Subquery, exp.Values, exp.CTE) if node.alias]
+    return {node.alias.lower(): _items(node) for node in named}
+
+
+def _items(node: exp.Expr) -> dict[str, list[exp.Expr]]:
+    """What stands in the columns of a nested query, or of VALUES."""
+    if isinstance(node, exp.Values):
+        rows = zip(*(row.expressions for row in node.expressions), strict=False)
+        return {
+            name.lower(): list(values)
+            for name, values in zip(node.alias_column_names, rows, strict=False)
+        }
+    select = node.this
+    if not isinstance(select, exp.Select):
+        return {}
+    found: dict[str, list[exp.Expr]] = {}
+    for item in select.expressions:
+        if item.is_star:
+            source = select.args.get("from_")
+            found |= _items(source.this) if source is not None else {}
+        else:
+            found[item.alias_or_name.lower()] = [item.unalias()]
+    return found
+
+
+def _parameters(value: exp.Expr, made: Made) -> Iterator[str]:
+    """The parameters that a value is: itself, or as a column of what is made."""
+    if isinstance(value, exp.Placeholder):
+        yield value.name
+    elif isinstance(value, exp.Column):
+        for name, items in made.items():
+            if value.table.lower() in ("", name):
+                inside = items.get(value.name.lower(), ())
+                yield from (one.name for one in inside if isinstance(one, exp.Placeholder))
+
+
+def _meetings(
+    tree: exp.Expr, tables: Mapping[str, Schema], made: Made
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
+    """Values, each with a column that it is compared with or put into."""
     for node in tree.walk(bfs=False):
         match node:
             case exp.In(this=exp.Column() as column, expressions=values):
-                yield from _paired(values, [column] * len(values), tables)
+                yield from _paired(values, [column] * len(values))
             case exp.Insert():
                 yield from _inserted(node, tables)
+            case exp.Merge(this=exp.Table() as into) if any(
+                isinstance(one, exp.Star)
+                for when in node.args["whens"].expressions
+                for one in (when.args["then"].this, *when.args["then"].expressions)
+            ):
+                source = node.args["using"].alias.lower()
+                for name in made.get(source, ()):
+                    value = exp.column(name, table=source)
+                    yield value, exp.column(name, table=into.alias_or_name)
             case _ if isinstance(node, COMPARES):
                 left, right = node.this, node.expression
-                yield from _paired([left, right], [right, left], tables)
+                yield from _paired([left, right], [right, left])
 
 
 def _paired(
-    values: Iterable[exp.Expr], columns: Iterable[exp.Expr], tables: Mapping[str, Schema]
-) -> Iterator[tuple[str, Column]]:
+    values: Iterable[exp.Expr], columns: Iterable[exp.Expr]
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
     for value, column in zip(values, columns, strict=False):
-        if isinstance(value, exp.Placeholder) and isinstance(column, exp.Column):
-            yield from ((value.name, found) for found in _columns(column, tables))
+        if isinstance(column, exp.Column):
+            yield value, column
 
 
 def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]:
@@ -78,16 +135,23 @@ def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]
             yield schema.columns[index]
 
 
-def _inserted(node: exp.Insert, tables: Mapping[str, Schema]) -> Iterator[tuple[str, Column]]:
+def _inserted(
+    node: exp.Insert, tables: Mapping[str, Schema]
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
     """What comes into a column by its place: of VALUES, of SELECT, of a MERGE's INSERT."""
     into, source = node.this, node.expression
     if isinstance(into, exp.Tuple):
-        yield from _paired(source.expressions, into.expressions, tables)
+        yield from _paired(source.expressions, into.expressions)
         return
     listed = into.expressions if isinstance(into, exp.Schema) else None
     table = into.this if isinstance(into, exp.Schema) else into
     schema = tables.get(table.alias_or_name.lower()) if isinstance(table, exp.Table) else None
-    if schema is None or node.args.get("by_name"):
+    if schema is None:
+        return
+    if node.args.get("by_name"):
+        named = [one for one in source.expressions if not one.is_star]
+        columns = [exp.column(one.alias_or_name, table=table.alias_or_name) for one in named]
+        yield from _paired([one.unalias() for one in named], columns)
         return
     names = [one.name for one in listed] if listed else [column.name for column in schema.columns]
     columns = [exp.column(name, table=table.alias_or_name) for name in names]
@@ -95,4 +159,4 @@ def _inserted(node: exp.Insert, tables: Mapping[str, Schema]) -> Iterator[tuple[
     for row in rows:
         values = [one.unalias() for one in row.expressions]
         stars = (k for k, one in enumerate(values) if one.is_star)
-        yield from _paired(values[: next(stars, len(values))], columns, tables)
+        yield from _paired(values[: next(stars, len(values))], columns)

@@ -129,7 +129,7 @@ MEETING = {
         "key": "INT",
     },
     "INSERT INTO t SELECT *, :day FROM s": {},
-    "INSERT INTO t BY NAME SELECT :day AS day, 1 AS id": {},
+    "INSERT INTO t BY NAME SELECT :day AS day, 1 AS id": {"day": "DATE"},
     "UPDATE t SET day = :day WHERE id BETWEEN :low AND :high": {
         "day": "DATE",
         "low": "INT",
@@ -140,6 +140,19 @@ MEETING = {
         "key": "INT",
     },
     "DELETE FROM t WHERE EXISTS (SELECT 1 FROM s AS x WHERE x.key > :key)": {"key": "BIGINT"},
+    "MERGE INTO t USING (SELECT :k AS id, :day AS d, :n AS n) x ON t.id = x.id WHEN MATCHED THEN UPDATE SET t.day = x.d": {
+        "k": "INT",
+        "day": "DATE",
+    },
+    "MERGE INTO t USING (SELECT * FROM VALUES (:k, :day), (:l, :day) AS v(id, day)) x ON t.id = x.id WHEN NOT MATCHED THEN INSERT *": {
+        "k": "INT",
+        "l": "INT",
+        "day": "DATE",
+    },
+    "INSERT INTO t SELECT x.id, day FROM VALUES (:k, :day) AS x(id, day)": {
+        "k": "INT",
+        "day": "DATE",
+    },
 }
 
 

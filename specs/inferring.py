@@ -54,16 +54,16 @@ def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
-Made = dict[str, dict[str, list[exp.Expr]]]
+Contents = dict[str, dict[str, list[exp.Expr]]]
 """By the name of a nested query or of VALUES and of its column, what stands in it in some row."""
 
 
-def _made(tree: exp.Expr) -> Made:
+def _made(tree: exp.Expr) -> Contents:
     named = [node for node in tree.find_all(exp.Subquery, exp.Values, exp.CTE) if node.alias]
-    return {node.alias.lower(): _items(node) for node in named}
+    return {node.alias.lower(): _contents(node) for node in named}
 
 
-def _items(node: exp.Expr) -> dict[str, list[exp.Expr]]:
+def _contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
     """What stands in the columns of a nested query, or of VALUES."""
     if isinstance(node, exp.Values):
         rows = zip(*(row.expressions for row in node.expressions), strict=False)
@@ -78,16 +78,19 @@ def _items(node: exp.Expr) -> dict[str, list[exp.Expr]]:
     for item in select.expressions:
         if item.is_star:
             source = select.args.get("from_")
-            found |= _items(source.this) if source is not None else {}
+            found |= _contents(source.this) if source is not None else {}
         else:
             found[item.alias_or_name.lower()] = [item.unalias()]
     return found
 
 
-def _parameters(value: exp.Expr, made: Made) -> Iterator[str]:
-    """The parameters that a value is: itself, or as a column of what is made."""
+def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
+    """The parameters that a value is, or one of which it is: itself, or as a column of what is made."""
     if isinstance(value, exp.Placeholder):
         yield value.name
+    elif isinstance(value, exp.Coalesce | exp.Greatest | exp.Least):
+        for one in (value.this, *value.expressions):
+            yield from _parameters(one, made)
     elif isinstance(value, exp.Column):
         for name, items in made.items():
             if value.table.lower() in ("", name):
@@ -96,7 +99,7 @@ def _parameters(value: exp.Expr, made: Made) -> Iterator[str]:
 
 
 def _meetings(
-    tree: exp.Expr, tables: Mapping[str, Schema], made: Made
+    tree: exp.Expr, tables: Mapping[str, Schema], made: Contents
 ) -> Iterator[tuple[exp.Expr, exp.Column]]:
     """Values, each with a column that it is compared with or put into."""
     for node in tree.walk(bfs=False):

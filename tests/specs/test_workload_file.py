@@ -140,7 +140,7 @@ MEETING = {
         "key": "INT",
     },
     "DELETE FROM t WHERE EXISTS (SELECT 1 FROM s AS x WHERE x.key > :key)": {"key": "BIGINT"},
-    "MERGE INTO t USING (SELECT :k AS id, :day AS d, :n AS n) x ON t.id = x.id WHEN MATCHED THEN UPDATE SET t.day = x.d": {
+    "MERGE INTO t USING (SELECT :k AS id, :day AS d, :n AS n) x ON t.id = x.id WHEN MATCHED THEN UPDATE SET t.day = coalesce(x.d, t.day)": {
         "k": "INT",
         "day": "DATE",
     },

@@ -235,8 +235,12 @@ def _factored(left: ex.Expr, right: ex.Expr, outer: _Connective, inner: _Connect
 
 
 def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
-    """Constants to the right, columns in order, so that equal comparisons are equal."""
-    if isinstance(left, ex.Const) or (not isinstance(right, ex.Const) and str(left) > str(right)):
+    """Constants to the right, parameters before them, columns in order, so that equal comparisons are equal."""
+    places = [
+        (isinstance(side, ex.Const), isinstance(side, ex.Parameter), str(side))
+        for side in (left, right)
+    ]
+    if places[0] > places[1]:
         op, left, right = FLIPPED[op], right, left
     if isinstance(right, ex.Const) and isinstance(right.value, bool) and op in ("=", "<>"):
         return left if (op == "=") == right.value else ex.Not(left)

@@ -17,7 +17,7 @@ from isolitmus.specs.parameters import PIECE
 from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_parse import Syntax
-from isolitmus.specs.toml_file import Node, Source
+from isolitmus.specs.toml_file import NAME, Node, Source
 from isolitmus.specs.workload_file import read_workload, workload_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _of_sql(paths: Sequence[Path], ddl: Path) -> Workload:
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for path in paths:
-        name, text = path.stem.replace("-", "_"), read_text(path, LitmusError)
+        name, text = _job_name(path), read_text(path, LitmusError)
         if name in jobs:
             raise LitmusError(f"{path}: another file is called {name}, too; the name is the job's")
         sources[name] = Source(path.name, text)
@@ -95,6 +95,12 @@ def _of_sql(paths: Sequence[Path], ddl: Path) -> Workload:
     made = read_text(ddl, LitmusError)
     document = Node({"ddl": list(statements_in(made)), "jobs": jobs}, "", Source(ddl.name, made))
     return workload_of(document, " ".join(path.stem for path in paths), sources=sources)
+
+
+def _job_name(path: Path) -> str:
+    """What the job of a file is called: as the file, as far as that is a name."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", path.stem)
+    return name if NAME.fullmatch(name) else f"job_{name}"
 
 
 def statements_in(text: str) -> Iterator[str]:

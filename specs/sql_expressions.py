@@ -79,8 +79,8 @@ class _ExpressionReader:
         try:
             return self._read(node, null)
         except SqlError as error:
-            if error.kind not in ("outside", "type", "opaque"):
-                raise
+            if error.kind not in ("outside", "type", "opaque") or node.find(exp.Query):
+                raise  # what a nested query reads counts, whatever it gives
             return self._opaque(node)
 
     def _opaque(self, node: exp.Expr) -> ex.Expr:

@@ -30,7 +30,7 @@ __all__ = ["REFUSED", "QueryReader", "aggregates"]
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
     "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
-    " subqueries stand in INSERT … SELECT and in SET"
+    " subqueries stand in INSERT … SELECT and in SET, and in the source of a MERGE … WHEN MATCHED THEN DELETE"
 )
 
 

@@ -27,7 +27,7 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     """What the jobs are, the grid, and what is said of each pair."""
     work = prediction.workload
     statements = len({meeting.loser for meeting in prediction.meetings})
-    counts = f"{many(len(work.jobs), 'job')}, {many(statements, 'statement')} that write"
+    counts = f"{many(len(work.jobs), 'job')}, {many(statements, 'statement that writes', 'statements that write')}"
     yield f"{work.title}: {counts}, under {prediction.protocol}"
     yield ""
     yield from grid_lines(prediction.meetings)

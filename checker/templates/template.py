@@ -104,11 +104,12 @@ class Template:
         """The ways in which it may."""
         z3 = self.z3
         match self.statement:
-            case st.Insert(query=query, generates=generated):
+            case st.Insert(query=query, where=where, generates=generated):
                 columns = {k: None for k in range(len(row)) if k not in generated}
+                kept = self.terms.holds(where, (row,))  # or Delta refuses the row
                 for given in self.given(query):
                     same = alike(self.terms, given.values, row, columns)
-                    yield Addition(z3.And(given.when, same), given.sources)
+                    yield Addition(z3.And(given.when, same, kept), given.sources)
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
                 after = self._set(sets, before, (before,))

@@ -270,3 +270,17 @@ def test_in_a_file_of_sql_a_comment_may_say_the_type(tmp_path):
         match=r"':k' has no type, and meets no column .*; write a line -- :k DATE, or one of INT",
     ):
         workload(str(job), ddl=ddl)
+
+
+def test_a_file_that_is_called_by_a_number_is_a_job(files):
+    for name in ("01-clean up.sql", "daily.report.sql"):
+        (files / name).write_text("DELETE FROM t WHERE day = :day", "utf-8")
+    found = workload(
+        str(files / "01-clean up.sql"), str(files / "daily.report.sql"), ddl=files / "t.ddl"
+    )
+    assert list(found.jobs) == ["job_01_clean_up", "daily_report"]
+
+
+def test_a_subquery_that_delta_refuses_is_no_column_that_is_not_there():
+    with pytest.raises(IsolitmusError, match=r"DELTA_UNSUPPORTED_SUBQUERY.*source of a MERGE"):
+        read('[jobs.a]\nsql = "DELETE FROM t WHERE id IN (SELECT x.id FROM t AS x)"')

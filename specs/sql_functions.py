@@ -103,8 +103,8 @@ class FunctionReader:
             return self.signed(node, SIGNATURES[type(node)])
         match node:
             case exp.Like():
-                only(self.place, node, "this", "expression")
-                return self.like(node)
+                only(self.place, node, "this", "expression", "negate")
+                return ex.Not(self.like(node)) if node.args.get("negate") else self.like(node)
             case exp.Case():
                 return self.case(node, null)
             case exp.Coalesce() | exp.Greatest() | exp.Least():

@@ -24,6 +24,8 @@ __all__ = ["RowTerm", "Terms", "Truth", "ValueTerm"]
 
 NUMBERS = ("1", "2", "3")
 """Texts that examples have where a number is made of them."""
+LAST = "\ud7ff"
+"""Up to this character each is followed by another one."""
 
 
 class ValueTerm(NamedTuple):
@@ -194,6 +196,9 @@ class Terms:
                         return ValueTerm(a.value - b.value, null)
                     case "*" if fixed and type_ in INTEGERS:
                         return ValueTerm(a.value * b.value, null)
+                    case "%" if type_ in INTEGERS and z3.is_int_value(b.value):
+                        if by := abs(b.value.as_long()):
+                            return ValueTerm(self._remainder(a.value, by), null)
                 return self.unknown(type_, f"result of {op}")
             case ex.Call("cast", (operand,), type_):
                 return self._cast(self.value(operand, rows), operand.type, type_)
@@ -203,6 +208,17 @@ class Terms:
             case ex.Call("datediff", (end, start)):
                 a, b = self.value(end, rows), self.value(start, rows)
                 return ValueTerm(a.value - b.value, z3.Or(a.null, b.null))
+            case ex.Call("like", (subject, ex.Const(str() as pattern))) if found := self._begins(
+                self.value(subject, rows), pattern
+            ):
+                return found
+            case ex.Call("case", operands):
+                whens = [self.truth(when, rows).true for when in operands[:-1:2]]
+                *thens, found = (self.value(then, rows) for then in (*operands[1::2], operands[-1]))
+                for when, then in reversed([*zip(whens, thens, strict=True)]):
+                    value = z3.If(when, then.value, found.value)
+                    found = ValueTerm(value, z3.If(when, then.null, found.null))
+                return found
             case ex.Call("coalesce", operands):
                 first, *others = (self.value(operand, rows) for operand in operands)
                 for other in others:
@@ -213,6 +229,21 @@ class Terms:
                 said = self.truth(expr, rows)
                 return ValueTerm(said.true, z3.Not(z3.Or(said.true, said.false)))
         return self.unknown(expr.type, type(expr).__name__)
+
+    def _remainder(self, a: Any, by: int) -> Any:
+        """What is left of a whole number, with its sign."""
+        return self.z3.If(a >= 0, a % by, -((-a) % by))
+
+    def _begins(self, one: ValueTerm, pattern: str) -> ValueTerm | None:
+        """That a text is LIKE a pattern which says only how it begins; None for other patterns."""
+        begin = pattern.removesuffix("%")
+        if begin == pattern or not begin or {"%", "_", "\\"} & set(begin):
+            return None
+        if not begin[-1] < LAST:
+            return None
+        after = begin[:-1] + chr(ord(begin[-1]) + 1)
+        low, high = self.codes.term(begin), self.codes.term(after)
+        return ValueTerm(self.z3.And(low <= one.value, one.value < high), one.null)
 
     def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
         """A value as one of another type, where that is the same number; of a text an example has a number's."""

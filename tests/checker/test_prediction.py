@@ -42,6 +42,8 @@ STATEMENTS = (
     INSERT_NEW,
     "TRUNCATE TABLE t",
     "DELETE FROM t WHERE coalesce(x, 0) = :k AND part BETWEEN :p AND :q",
+    "DELETE FROM t WHERE id % 2 = 1 AND part = :p",
+    "UPDATE t SET part = CASE WHEN x > :k THEN part ELSE :q END WHERE part = :p",
     "OPTIMIZE t WHERE part = :p",
     "OPTIMIZE t",
     "VACUUM t",

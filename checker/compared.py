@@ -67,7 +67,9 @@ class Compared:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Its timeline, what each transaction read and why it aborted, the tables, the levels, and the comparison."""
+        """Its timeline, what each transaction read and why it aborted, of a run that is not as expected also in the
+        engine's words, the tables, the levels, and the comparison.
+        """
         judged, run = self.judged, self.judged.run
         yield from timeline(judged.litmus.schedule, run).splitlines()
         for who, transaction in run.transactions.items():
@@ -78,6 +80,8 @@ class Compared:
             why = self.model.why.get(who)
             if why is not None and transaction.outcome in {why.axiom, why.kind}:
                 yield from refusal_words(why)
+            if transaction.message and self.differences:
+                yield f"{who} ended with {transaction.exception}: {transaction.message}"
         if self.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
             yield f"committed at most: {self.at_most}"
         for table, rows in run.tables.items():

@@ -29,6 +29,8 @@ __all__ = ["Comparison", "compare", "comparison", "held_against"]
 ComparedPoint = tuple[bool | None, str]
 """Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
 
+BESIDE = ("unsaid", "message")
+"""What a run says of a transaction that is no point of its own."""
 WHO = ("engine", "engine_version", "base")
 """What a run says of who saw it, in which two runs of one test may differ."""
 FOLLOWS = {"exception": "outcome", "error_class": "outcome", "commits": "version"}
@@ -134,7 +136,7 @@ def _transaction(
         return
     unsaid = ours.unsaid | theirs.unsaid
     unlike = set()
-    for key in (field.name for field in fields(TransactionRun) if field.name != "unsaid"):
+    for key in (field.name for field in fields(TransactionRun) if field.name not in BESIDE):
         a, b = getattr(ours, key), getattr(theirs, key)
         words = key.replace("_", " ")
         if key == "rows" and key not in unsaid:

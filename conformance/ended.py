@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.failure import understand
+from isolitmus.conformance.failure import first_words, understand
 from isolitmus.model.run import TransactionRun
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def failed(
         read_version,
         version=max(commits, default=None),
         commits=commits,
+        message=first_words(error),
     )
 
 

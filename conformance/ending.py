@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from isolitmus.conformance.failure import first_words
 from isolitmus.conformance.watching import made_by
 from isolitmus.model.readable import Readable
 from isolitmus.model.run import TOOK_EFFECT
@@ -68,7 +68,7 @@ class Ending(Readable):
     @property
     def message(self) -> str:
         """What it raised, in the words of Delta or whoever it was; empty if it raised nothing."""
-        return "" if self.error is None else _first_words(str(self.error))
+        return "" if self.error is None else first_words(self.error)
 
     @property
     def commits(self) -> tuple[int, ...]:
@@ -152,8 +152,3 @@ def overtakers(commits: Iterable[LogCommit], attempts: Iterable[Attempt]) -> tup
     """The commits that stand between what one of these read and what it made, or the newest when it failed."""
     met = {version for attempt in attempts for version in attempt.met}
     return tuple(commit for commit in commits if commit.version in met)
-
-
-def _first_words(text: str) -> str:
-    """The sentences of an error's text, without what Delta appends of the log and Spark of the query."""
-    return " ".join(re.split(r"Conflicting commit:|\n\nJVM stacktrace", text)[0].split())

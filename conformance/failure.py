@@ -6,6 +6,7 @@ and with it both (delta/exceptions/captured.py); it is kept here, on the Python 
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from isolitmus.model.errors import EngineFailed, EngineUnavailable, brief
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Failure", "keep_java_exceptions", "telling_failures", "understand"]
+__all__ = ["Failure", "first_words", "keep_java_exceptions", "telling_failures", "understand"]
 
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
@@ -108,6 +109,11 @@ def understand(error: BaseException, jvm: Any) -> Failure:
             return Failure(_simple_name(cause), _error_class(cause, jvm), conflict=True)
     meant = next((c for c in reversed(chain) if _error_class(c, jvm) is not None), java)
     return Failure(_simple_name(meant), _error_class(meant, jvm), conflict=False)
+
+
+def first_words(error: BaseException) -> str:
+    """The sentences of an error's text, without what Delta appends of the log and Spark of the query."""
+    return " ".join(re.split(r"Conflicting commit:|\n\nJVM stacktrace", str(error))[0].split())
 
 
 def _causes(java: Any) -> Iterator[Any]:

@@ -153,9 +153,6 @@ class LitmusItem(_Sentence, pytest.Item):
         run = compared.judged.run
         yield f"{self._test.name}: {self._test.title}"
         yield f"on {run.engine} ({run.engine_version}) under {run.protocol}:"
-        for name, ended in run.transactions.items():
-            if ended.error_class is not None:
-                yield f"  {name} ended with {ended.exception} ({ended.error_class})"
         yield from (f"  {line}" for line in compared.lines)
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -300,7 +300,7 @@ class _Schedule:
             error = self.sql.errors.get(found.failure.state, found.failure.state)
             if not one.ending:
                 self.server.ask(name, ROLLBACK)
-            self.over(one, conflict or f"error:{error}", conflict or error)
+            self.over(one, conflict or f"error:{error}", conflict or error, found.failure.message)
         elif one.ending:
             self.over(one, "committed" if one.ending == COMMIT else ROLLED_BACK)
         else:
@@ -312,7 +312,13 @@ class _Schedule:
                     f" '{said.text.partition(' WHERE')[0]}' of {name}, where {said.path or 'none'} is said"
                 )
 
-    def over(self, one: _Transaction, outcome: str, exception: str | None = None) -> None:
+    def over(
+        self,
+        one: _Transaction,
+        outcome: str,
+        exception: str | None = None,
+        message: str | None = None,
+    ) -> None:
         """A transaction has ended."""
         writes = outcome == "committed" and one.changed > 0
         version = len(self.versions) if writes else None
@@ -321,6 +327,7 @@ class _Schedule:
         one.done = TransactionRun(
             outcome,
             exception,
+            message=message,
             version=version,
             commits=() if version is None else (version,),
             rows=None if one.rows is None else tuple(one.rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import UndeterminedError
@@ -82,6 +82,8 @@ class TransactionRun(Readable):
     """Where statements are scans: the rows of tables that these gave, in the order in which they came."""
     waits: tuple[Wait, ...] = ()
     """When it waited for others, in order."""
+    message: str | None = field(default=None, compare=False)
+    """What it failed with says, in the words of the engine, if it has any: no two runs agree in paths and times."""
     unsaid: frozenset[str] = frozenset()
     """The fields that who saw it cannot tell: nobody can compare them, whatever they hold."""
 

@@ -219,6 +219,7 @@ class Writer:
             return TransactionRun(
                 outcome or f"error:{kind}",
                 kind,  # what a caller catches, a conflict or not
+                message=str(started.error),
                 read_version=started.version,
                 unsaid=UNCLASSED | {"exception"},
             )

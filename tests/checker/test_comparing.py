@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import WHO, comparison, held_against
+from isolitmus.checker.compared import Predicted
+from isolitmus.checker.comparing import BESIDE, WHO, comparison, held_against
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.strategies import litmus_tests
@@ -21,7 +22,7 @@ from isolitmus.specs.catalogue import levels, relatives
 from isolitmus.specs.catalogue import litmus_names as shipped
 from isolitmus.specs.litmus_file import read_litmus
 
-OF_THE_SIDES = {"unsaid", "unread"}
+OF_THE_SIDES = {*BESIDE, "unread"}
 SCANS = {"emitted", "waits"}
 """Fields of runs of another format: tests/locking has them."""
 """What runs say of their other fields: it is no observation."""
@@ -137,7 +138,7 @@ def test_who_saw_a_run_may_differ_and_nothing_else():
 
 @pytest.mark.parametrize(
     "field",
-    [f.name for f in fields(TransactionRun) if f.name not in {"unsaid", "outcome", "rows", *SCANS}],
+    [f.name for f in fields(TransactionRun) if f.name not in {*BESIDE, "outcome", "rows", *SCANS}],
 )
 def test_what_one_side_does_not_say_is_told_and_no_agreement(field):
     """Nor does it count as a point that was compared."""
@@ -311,3 +312,16 @@ def test_a_run_that_no_statement_explains_is_judged_by_nobody():
         replace(seen.run, versions=({}, *seen.run.versions[1:])),
     ):
         assert {str(v) for v in Judged(seen.litmus, lie).levels.values()} == {"unknown"}
+
+
+def test_what_an_engine_says_of_a_failure_is_told_where_something_differs():
+    """Elsewhere the model's words are the reason, and of two runs it is no point."""
+    test, spec = litmus("reorder"), protocol(UNDER)
+    model = Predicted(test, spec)
+    seen = done("reorder").run
+    said = replace(seen.transactions["delete"], message="Please retry.")
+    alike = replace(seen, transactions={**seen.transactions, "delete": said})
+    told = "delete ended with ConcurrentAppendException: Please retry."
+    assert model.beside(alike).end == "met"
+    assert told not in model.beside(alike).lines
+    assert told in model.beside(replace(alike, versions=alike.versions[:-1])).lines

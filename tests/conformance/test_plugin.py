@@ -21,6 +21,11 @@ init = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
 delete = "DELETE FROM t WHERE part = 0"
 insert = "INSERT INTO t VALUES (100, 0)"
 """
+WRONG = """
+[expect.delta-serializable]
+outcome = { delete = "committed" }
+"""
+"""What Delta refuses."""
 EXPECT = """
 [expect.delta-serializable]
 outcome = { delete = "ConcurrentAppendException" }
@@ -191,6 +196,14 @@ SAID = [
     "update and delete on totals: 4 interleavings, each leaves a table that some serial order gives; in 2 of them a job fails",
     "update.start delete update.commit",
 ]
+REFUSED = [
+    "on delta (*) under delta-serializable:",
+    "  delete *├───────┤ *reads version 0, ConcurrentAppendException",
+    "  insert stops delete, because delete read version 0, before insert became version 1, *",
+    "  delete ended with ConcurrentAppendException: *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*",
+    "  NOT as expected:",
+    "    delete: expected committed, got ConcurrentAppendException*",
+]
 
 
 EXPORTED = (
@@ -209,6 +222,7 @@ def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
     pytester.makepyfile(test_races=RACES)
     cases = at_write_serializable(EXPORTED)
     (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
+    (pytester.path / "refused.litmus.toml").write_text(FILE + WRONG, "utf-8")
     result = tried(FILE + EXPECT, "--isolitmus-engine", "delta,model", "-v")
     result.stdout.fnmatch_lines(SAID)
     result.stdout.fnmatch_lines(
@@ -218,7 +232,8 @@ def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
         ]
     )
     result.stdout.fnmatch_lines(["*delete: expected aborted, got committed*"])
-    result.assert_outcomes(passed=5 + len(cases), failed=5)
+    result.stdout.fnmatch_lines(REFUSED)
+    result.assert_outcomes(passed=5 + len(cases), failed=7)
 
 
 @pytest.mark.spark

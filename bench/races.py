@@ -68,14 +68,18 @@ def one(spark: Any, table: str, kind: str) -> float:
 def measure(name: str, rounds: int) -> None:
     with SESSIONS[name]() as spark:
         first = one(spark, "cold", "callable")
-        for kind in KINDS[: None if name == "recommended" else 1]:
-            times = [one(spark, f"{kind}{k}", kind) for k in range(rounds)]
+        kinds = KINDS[: None if name == "recommended" else 1]
+        times: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for k in range(rounds):  # in turn: a JVM grows faster for minutes
+            for kind in kinds:
+                times[kind].append(one(spark, f"{kind}{k}", kind))
+        for kind, taken in times.items():
             cells = (
                 name,
                 kind,
                 f"{first:.1f} s",
-                f"{statistics.median(times):.2f} s",
-                f"{max(times):.2f} s",
+                f"{statistics.median(taken):.2f} s",
+                f"{max(taken):.2f} s",
             )
             sys.stdout.write(f"| {' | '.join(cells)} |\n")
             sys.stdout.flush()

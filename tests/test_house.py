@@ -44,7 +44,10 @@ def modules() -> list[str]:
     return list(dict.fromkeys(names))
 
 
-SLOW = {f"isolitmus.checker.{name}" for name in ("portrait", "proving.proof", "separation")}
+SLOW = {
+    f"isolitmus.checker.{name}"
+    for name in ("portrait", "proving.proof", "separation", "strategies")
+}
 """The modules whose examples take seconds."""
 
 

@@ -49,8 +49,13 @@ class ReplayedExample:
     """The run on the model."""
     why: Violation
     """Why the transaction was refused."""
-    again: str
-    """Its outcome if it runs after the others."""
+    later: Judged
+    """The run in which it comes after the others."""
+
+    @property
+    def again(self) -> str:
+        """Its outcome if it runs after the others."""
+        return self.later.run.transactions[self.example.loser].outcome
 
     def to_json(self) -> dict[str, object]:
         """The example as docs/interface.md, 6, has it."""
@@ -76,6 +81,7 @@ class ReplayedExample:
             yield f"  {line}"
         yield from (f"  {line}" for line in refusal_words(self.why))
         yield f"  Run after the others, {of.loser} {ENDS.get(self.again, f'ends with {self.again}')}."
+        yield f"  See it on Delta: isolitmus run {of.test} --protocol {of.under} --engine delta"
 
 
 ENDS = {"committed": "commits", "no-op": "finds nothing left to do"}
@@ -174,7 +180,7 @@ class Diagnosis(Readable):
             yield f"  {pasted.hint}: {self.hint}"
         yield from (f"  {line}" for line in general_lines(known, self.changes))
         yield from (f"  {line}" for line in self.example.lines())
-        yield f"  More: {known.page}; isolitmus show {self.example.example.test}"
+        yield f"  More: {known.page}"
         if pasted.others:
             yield f"  The text has {', '.join(pasted.others)}, too: give it alone to have that explained."
 
@@ -307,5 +313,4 @@ def carry_out_example(example: ConflictExample, name: str) -> ReplayedExample:
     steps = [str(step) for step in test.schedule.steps if step.transaction != example.loser]
     after = Schedule.parse(" ".join([*steps, example.loser]), test.transactions)
     later = run(replace(test, schedule=after), spec)
-    again = later.run.transactions[example.loser].outcome
-    return ReplayedExample(example, judged, why[example.loser], again)
+    return ReplayedExample(example, judged, why[example.loser], later)

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import pytest
 
+from isolitmus.checker.auditing.diagnosis import carry_out_example
 from isolitmus.checker.explaining import explain
-from isolitmus.conformance import race
+from isolitmus.conformance import race, replay
 from isolitmus.specs.delta_log import open_log
+from isolitmus.specs.exceptions_file import exception_table
 
 pytestmark = pytest.mark.spark
 
@@ -113,3 +115,21 @@ def test_a_feature_that_goes(spark):
         ending = held.release()
     assert ending.outcome == "ProtocolChangedException"
     assert explained(spark, ending).facts.winner == "DROP FEATURE"
+
+
+EXAMPLES = [
+    (name, example)
+    for name, known in exception_table().exceptions.items()
+    for example in known.examples
+]
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=lambda one: getattr(one, "test", one))
+def test_the_example_of_an_exception_ends_in_it_on_delta(session, name, example):
+    """What is said there of the job after the others, too; and what Delta says of the first is explained by that name."""
+    shown = carry_out_example(example, name)
+    seen = replay(shown.judged.litmus, example.under, session).transactions[example.loser]
+    assert seen.outcome == name
+    assert explain(seen.message).pasted.name == name
+    later = replay(shown.later.litmus, example.under, session).transactions[example.loser]
+    assert later.outcome == shown.again

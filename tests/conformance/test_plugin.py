@@ -34,24 +34,57 @@ outcome = { delete = "aborted" }
 """
 
 
+ABSTRACT = str(litmus("history-write-skew"))
+SWAPPED = (
+    ABSTRACT.replace("holds ", "fails_").replace("fails ", "holds ").replace("fails_", "fails ")
+)
+
+FILES = {
+    "reorder": FILE + EXPECT,
+    "silent": FILE,
+    "columnless": FILE.replace("part = 0", "pat = 0") + EXPECT,
+    "misspelled": FILE.replace("schedule", "shedule"),
+    "abstract": ABSTRACT,
+    "swapped": SWAPPED,
+    "levelless": ABSTRACT[: ABSTRACT.index("[expect]")],
+}
+
+
 @pytest.fixture
 def tried(pytester):
-    """tried(FILE, *words): what pytest says of a folder with a litmus file, in a process of its own."""
+    """tried(FILES, *words): what pytest says of a folder with litmus files by name, in a process of its own."""
 
-    def run(text, *words, name="reorder.litmus.toml"):
-        (pytester.path / name).write_text(text, "utf-8")
+    def run(files, *words):
+        for name, text in files.items():
+            (pytester.path / f"{name}.litmus.toml").write_text(text, "utf-8")
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
 
     return run
 
 
-def test_a_litmus_file_is_a_test_for_each_protocol_that_it_expects_something_of(tried):
-    result = tried(FILE + EXPECT, "-v")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(
+def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
+    """One for each protocol of which something is expected, one for the levels of an abstract history; what cannot be
+    one is an error.
+    """
+    result = tried(FILES, "-v", "--continue-on-collection-errors")
+    result.assert_outcomes(passed=2, failed=3, errors=3)
+    result.stdout.fnmatch_lines_random(
         [
             "reorder.litmus.toml::delta-serializable?model? PASSED*",
             "reorder.litmus.toml::delta-write-serializable?model? FAILED*",
+            "abstract.litmus.toml::levels PASSED*",
+            "swapped.litmus.toml::levels FAILED*",
+            "levelless.litmus.toml::levels FAILED*",
+            "silent.litmus expects nothing under any protocol*",
+            "*transaction delete:1:21: no column 'pat' here*",
+            "misspelled.litmus.toml:3: *shedule*",
+            "* is expected, and it is not:",
+            "swapped.litmus: 2 transactions*",
+            "levelless.litmus.toml names no level*",
+        ]
+    )
+    result.stdout.fnmatch_lines(
+        [
             "reorder.litmus: Delete, insert",
             "on model (*) under delta-write-serializable:",
             "  delete  ├───────┤   reads version 0, becomes version 2",
@@ -61,52 +94,24 @@ def test_a_litmus_file_is_a_test_for_each_protocol_that_it_expects_something_of(
         ]
     )
     assert "Traceback" not in result.stdout.str()
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
-        (FILE, (), "reorder.litmus expects nothing under any protocol*"),
-        (
-            FILE.replace("part = 0", "pat = 0"),
-            (),
-            "*transaction delete:1:21: no column 'pat' here*",
-        ),
-        (FILE.replace("schedule", "shedule"), (), "reorder.litmus.toml:3: *shedule*"),
-        (str(litmus("scan-twice")), ("--isolitmus-engine", "delta"), "*is of format locking*"),
-    ],
-)
-def test_a_file_that_cannot_be_a_test_is_an_error_of_a_sentence(tried, text, words, said):
-    result = tried(text, *words)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
     assert "site-packages" not in result.stdout.str()
 
 
-def test_an_engine_that_is_none_is_told_before_any_test(tried):
-    result = tried(FILE, "--isolitmus-engine", "model,spork")
+def test_a_file_that_the_engine_cannot_carry_out_is_an_error_of_a_sentence(tried):
+    result = tried({"scans": str(litmus("scan-twice"))}, "--isolitmus-engine", "delta")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*is of format locking*"])
+    assert "site-packages" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("words", [("--isolitmus-engine", "model,spork"), ()])
+def test_an_engine_that_is_none_is_told_before_any_test(tried, pytester, words):
+    """In the configuration, too."""
+    if not words:
+        pytester.makeini("[pytest]\nisolitmus_engine = spork\n")
+    result = tried({"reorder": FILE}, *words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: no engine 'spork'; known: *"])
-
-
-def test_the_engine_may_be_in_the_configuration(tried, pytester):
-    pytester.makeini("[pytest]\nisolitmus_engine = spork\n")
-    assert tried(FILE).ret == pytest.ExitCode.USAGE_ERROR
-
-
-def test_an_abstract_history_is_one_test_of_its_levels(tried):
-    text = str(litmus("history-write-skew"))
-    tried(text).assert_outcomes(passed=1)
-    result = tried(
-        text.replace("holds ", "fails_").replace("fails ", "holds ").replace("fails_", "fails ")
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["* is expected, and it is not:", "reorder.litmus: 2 transactions*"]
-    )
-    result = tried(text[: text.index("[expect]")])
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["reorder.litmus.toml names no level*"])
 
 
 RACES = """
@@ -222,8 +227,8 @@ def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
     pytester.makepyfile(test_races=RACES)
     cases = at_write_serializable(EXPORTED)
     (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
-    (pytester.path / "refused.litmus.toml").write_text(FILE + WRONG, "utf-8")
-    result = tried(FILE + EXPECT, "--isolitmus-engine", "delta,model", "-v")
+    files = {"reorder": FILE + EXPECT, "refused": FILE + WRONG}
+    result = tried(files, "--isolitmus-engine", "delta,model", "-v")
     result.stdout.fnmatch_lines(SAID)
     result.stdout.fnmatch_lines(
         [

@@ -275,6 +275,14 @@ def test_a_table_by_its_whole_name_or_by_path(spark):
             assert optimize.release().prediction.agrees
 
 
+def test_a_path_may_have_what_means_something_in_a_url(spark, tmp_path):
+    path = tmp_path / "a b%20#c?d"
+    spark.sql(f"CREATE TABLE delta.`{path}` (id INT) USING delta")
+    for given in (path, f"delta.`{path}`"):
+        with race(spark, given) as run:
+            assert run.park(f"INSERT INTO delta.`{path}` VALUES (1)").release().committed
+
+
 def test_a_second_transaction_is_held_too(spark):
     """OPTIMIZE tries again after a conflict, and may be overtaken again."""
     spark.sql("INSERT INTO t VALUES (3, 0)")

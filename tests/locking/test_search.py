@@ -139,7 +139,8 @@ KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-r
 @pytest.mark.parametrize(
     ("universe", "transactions", "only"),
     [
-        ("scans", 2, slice(None)),
+        ("scans", 2, slice(None, None, 4)),
+        pytest.param("scans", 2, slice(None), marks=pytest.mark.slow),
         pytest.param("fixed-keys", 2, slice(None), marks=pytest.mark.slow),
         ("moving-keys", 2, slice(None)),
         pytest.param("scans", 3, slice(9, None, 10), marks=pytest.mark.slow),

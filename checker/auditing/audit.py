@@ -185,9 +185,11 @@ class FollowedAudit:
         self._counts: Counter[tuple[str, Certainty]] = Counter()
         self._kept: list[Finding] = []
         self._ended: str | None = None
+        self._newest: LogCommit | None = None
 
     def there(self, progress: Callable[[int], None] | None = None) -> None:
         """Audit what was there when the log was opened; ``progress`` is told the version, from time to time."""
+        self._newest = self._log.commit(self._log.last)
         try:
             for finding in self._pass.findings(progress):
                 self._keep(finding)
@@ -200,6 +202,7 @@ class FollowedAudit:
         """
         if not has_version(self.table, self._log.last + 1):
             self._refuse_a_gap()
+        self._refuse_another()
         while self._ended is None and has_version(self.table, self._log.last + 1):
             log = replace(self._log, last=self._log.last + 1)
             try:
@@ -213,7 +216,7 @@ class FollowedAudit:
             except Limit as limit:
                 self._ended = str(limit)
                 return
-            self._log = log
+            self._log, self._newest = log, commit
             found = tuple(self._pass.take(commit))
             for finding in found:
                 self._keep(finding)
@@ -226,6 +229,15 @@ class FollowedAudit:
             raise LogError(
                 f"{self.table}: version {version} is gone, and version {newest} is there: the log was cleaned up while"
                 " it was followed; ask again"
+            )
+
+    def _refuse_another(self) -> None:
+        """LogError if the newest commit that was looked at is not the one that is there now."""
+        version = self._log.last
+        if not has_version(self.table, version) or self._log.commit(version) != self._newest:
+            raise LogError(
+                f"{self.table}: version {version} is another one than before: the table was made anew while it was"
+                " followed; ask again"
             )
 
     def audit(self) -> Audit:

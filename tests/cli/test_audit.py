@@ -1,6 +1,7 @@
 """``isolitmus audit`` as a user sees it: lines, JSON, the page, exit statuses, bad input."""
 
 import json
+import shutil
 
 import pytest
 
@@ -186,6 +187,23 @@ def test_a_log_that_is_cleaned_up_while_it_is_followed_is_one_sentence(call, del
     status, _, err = call("audit", table, "--follow")
     assert (status, err.count("\n")) == (2, 1)
     assert "version 2 is gone, and version 5 is there" in err
+
+
+@pytest.mark.parametrize("commits", [0, 1, 2, 5])
+def test_a_table_that_is_made_anew_while_it_is_followed_is_one_sentence(
+    call, delta, monkeypatch, commits
+):
+    """Its log is another one's, however long it is."""
+    table = delta.table(delta.append(0, "f1"), delta.append(1, "f2"))
+
+    def wait(_):
+        shutil.rmtree(table)
+        delta.table(*(delta.append(k, f"g{k}") for k in range(commits)))
+
+    monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
+    status, _, err = call("audit", table, "--follow")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "version 2 is another one than before: the table was made anew" in err
 
 
 def test_following_ends_with_its_time(call, delta):

@@ -168,6 +168,7 @@ def test_a_retry_that_catches_the_base_class_never_retries(spark):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_three_jobs_leave_a_table_that_no_order_gives(spark, delta_level):
     """The picture of the README: at WriteSerializable all three commit; the others of the 36 have an order."""
     spark.sql(

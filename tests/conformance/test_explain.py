@@ -124,7 +124,12 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=lambda one: getattr(one, "test", one))
+def said(one):
+    """What a name or an example is called in a list of tests."""
+    return one if isinstance(one, str) else f"{one.test}-{one.under}"
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=said)
 def test_the_example_of_an_exception_ends_in_it_on_delta(session, name, example):
     """What is said there of the job after the others, too; and what Delta says of the first is explained by that name."""
     shown = carry_out_example(example, name)

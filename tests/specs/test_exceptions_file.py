@@ -13,6 +13,13 @@ from isolitmus.specs.exceptions_file import FILE, exception_of, exception_table,
 
 TABLE = exception_table().exceptions
 EXAMPLES = [(name, one) for name, known in TABLE.items() for one in known.examples]
+
+
+def said(one):
+    """What a name or an example is called in a list of tests."""
+    return one if isinstance(one, str) else f"{one.test}-{one.under}"
+
+
 TEXT = FILE.read_text("utf-8")
 
 
@@ -22,7 +29,7 @@ def test_each_exception_of_delta_is_there():
     assert len(phrases) == len(set(phrases))
 
 
-@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=lambda one: getattr(one, "test", one))
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=said)
 def test_an_example_ends_so_on_the_model_and_its_file_expects_it_of_real_delta(name, example):
     """What a file expects of a protocol of Delta is carry_out_example (tests/conformance/test_catalogue.py)."""
     shown = carry_out_example(example, name)
@@ -32,7 +39,7 @@ def test_an_example_ends_so_on_the_model_and_its_file_expects_it_of_real_delta(n
     assert {one.partition(".")[0] for one in classes} == set(TABLE[name].classes)
 
 
-@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=lambda one: getattr(one, "test", one))
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=said)
 def test_what_is_said_of_trying_again_is_what_comes_of_it(name, example):
     again = carry_out_example(example, name).again
     if TABLE[name].retry == "yes":

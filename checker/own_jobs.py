@@ -14,7 +14,8 @@ from isolitmus.checker.timing import Times, schedule_at
 from isolitmus.model.casting import cast_value
 from isolitmus.model.client import Client
 from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
-from isolitmus.model.expression import TRUE, ColumnRef, Const, conjuncts, evaluate, walk
+from isolitmus.model.evaluating import evaluate
+from isolitmus.model.expression import TRUE, ColumnRef, Const, conjuncts, walk
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.statement import Read

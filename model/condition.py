@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.evaluating import evaluate, may_fail
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.normal import columns
 from isolitmus.model.values import show_row
 
@@ -38,7 +40,7 @@ def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int]
     False
     """
     if condition is None or not fallible(condition):
-        return condition is None or ex.evaluate(condition, rows) is True
+        return condition is None or evaluate(condition, rows) is True
     return all(_settled(condition, parts, rows) for parts in _stages(condition, first))
 
 
@@ -47,7 +49,7 @@ def may_hold(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[i
     counts as one that it is about.
     """
     if condition is None or not fallible(condition):
-        return condition is None or ex.evaluate(condition, rows) is True
+        return condition is None or evaluate(condition, rows) is True
     return all(_lenient(part, rows) for parts in _stages(condition, first) for part in parts)
 
 
@@ -56,7 +58,7 @@ def fallible(condition: ex.Expr) -> bool:
     """Whether some row may make it fail."""
     return any(
         isinstance(part, ex.Arithmetic | ex.Negate | ex.Opaque)
-        or (isinstance(part, ex.Call) and ex.may_fail(part))
+        or (isinstance(part, ex.Call) and may_fail(part))
         or (
             isinstance(part, ex.Subquery) and any(map(fallible, (part.item, part.where or ex.TRUE)))
         )
@@ -79,9 +81,9 @@ def _settled(condition: ex.Expr, parts: Sequence[ex.Expr], rows: Sequence[Row]) 
         leaves = list(_leaves(part))
         try:
             for leaf in leaves:
-                ex.evaluate(leaf, rows)
-            true = true and ex.evaluate(part, rows) is True
-        except ex.EvaluationError as error:
+                evaluate(leaf, rows)
+            true = true and evaluate(part, rows) is True
+        except EvaluationError as error:
             failure = failure or error
             true = true and len(leaves) == 1
     if failure is None:
@@ -109,6 +111,6 @@ def _leaves(part: ex.Expr) -> Iterator[ex.Expr]:
 
 def _lenient(part: ex.Expr, rows: Sequence[Row]) -> bool:
     try:
-        return ex.evaluate(part, rows) is True
-    except ex.EvaluationError:
+        return evaluate(part, rows) is True
+    except EvaluationError:
         return True

@@ -18,7 +18,7 @@ from isolitmus.model.table import TableState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.model.expression import EvaluationError
+    from isolitmus.model.failing import EvaluationError
     from isolitmus.model.file import File, FileKey, TableRow
     from isolitmus.model.footprint import Footprint
     from isolitmus.model.spec import Spec

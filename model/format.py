@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
     from isolitmus.model.execution import Database, Effect, Event, Execution
-    from isolitmus.model.expression import EvaluationError
+    from isolitmus.model.failing import EvaluationError
     from isolitmus.model.file import File
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus

@@ -14,6 +14,7 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model import expression as ex
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.unwrapping import unwrapped, unwraps
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
         return left if (op == "=") == right.value else ex.Not(left)
     match left, right:
         case ex.Const(), ex.Const():
-            return ex.Const(ex.evaluate(ex.Compare(op, left, right), ()), "BOOLEAN")
+            return ex.Const(evaluate(ex.Compare(op, left, right), ()), "BOOLEAN")
         case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
             value is not None and unwraps(column.type, left.type)
         ):
@@ -263,7 +264,7 @@ def _value(expr: ex.Expr) -> ex.Expr:
         case ex.Arithmetic(op, left, right, type_):
             a, b = _value(left), _value(right)
             if isinstance(a, ex.Const) and isinstance(b, ex.Const):
-                return ex.Const(ex.evaluate(ex.Arithmetic(op, a, b, type_), ()), type_)
+                return ex.Const(evaluate(ex.Arithmetic(op, a, b, type_), ()), type_)
             if (
                 op in ("+", "*")
                 and (isinstance(a, ex.Const) or str(a) > str(b))
@@ -280,11 +281,11 @@ def _value(expr: ex.Expr) -> ex.Expr:
             inside = tuple(map(_value, operands))
             call = ex.Call(function, inside, type_)
             constant = all(isinstance(operand, ex.Const) for operand in inside)
-            return ex.Const(ex.evaluate(call, ()), type_) if constant else call
+            return ex.Const(evaluate(call, ()), type_) if constant else call
         case ex.Negate(operand, type_):
             inner = _value(operand)
             if isinstance(inner, ex.Const):
-                return ex.Const(ex.evaluate(ex.Negate(inner, type_), ()), type_)
+                return ex.Const(evaluate(ex.Negate(inner, type_), ()), type_)
             return ex.Negate(inner, type_)
         case _:
             return expr

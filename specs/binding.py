@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.raw import Raw
 from isolitmus.model.values import literal
 from isolitmus.specs.sql import resolved, syntax_of

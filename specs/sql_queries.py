@@ -11,6 +11,7 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model.errors import near
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.normal import columns, normal, query_surprise, surprise
 from isolitmus.specs.apart import OUTSIDE, refuse_together
 from isolitmus.specs.placeholders import aliased, marked_version
@@ -89,7 +90,7 @@ class QueryReader:
         try:
             normal(condition)
             unknown = surprise(condition)
-        except ex.EvaluationError as error:
+        except EvaluationError as error:
             self.place.refuse(node, str(error))
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")

@@ -17,7 +17,7 @@ from isolitmus.checker.delta.settings import confs, settled
 from isolitmus.checker.delta.snapshot import INSIDE, OutsideReads
 from isolitmus.model.client import CacheTable
 from isolitmus.model.execution import Effect
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.statement import Truncate
 from isolitmus.specs.binding import bind, scalar
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.definitions import idle, redefined
-from isolitmus.model import expression as ex
 from isolitmus.model.execution import Effect, births
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import TableRow
 from isolitmus.model.footprint import Actions, Footprint, Settings
 from isolitmus.model.header import Header
@@ -41,16 +41,16 @@ def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone)
     origin = snapshot.planned() if statement.version is None else snapshot.init(statement.version)
     origin = replace(origin, schemas=declared)  # what is altered since then is of no concern
     if source not in origin.database:
-        raise ex.EvaluationError("AnalysisException", f"there is no table {source}")
+        raise EvaluationError("AnalysisException", f"there is no table {source}")
     there = name in snapshot.database
     if there and statement.how == "create if not exists":
         return idle(snapshot, name, OPERATION)
     if there and statement.how == "create":
-        raise ex.EvaluationError(REFUSED, f"there is a table {name}")
+        raise EvaluationError(REFUSED, f"there is a table {name}")
     if not there and statement.how == "replace":
-        raise ex.EvaluationError(REFUSED, f"there is no table {name}")
+        raise EvaluationError(REFUSED, f"there is no table {name}")
     if there and snapshot.files(name):
-        raise ex.EvaluationError("DeltaIllegalStateException", f"{name} is not empty")
+        raise EvaluationError("DeltaIllegalStateException", f"{name} is not empty")
     before = snapshot.header(name) if there else None
     header = origin.header(source)
     metadata = _metadata(snapshot.writer, name, before, source, header.metadata)

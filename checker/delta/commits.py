@@ -15,7 +15,7 @@ from isolitmus.checker.delta.conflicts import check_fails, doubled, error_class,
 from isolitmus.checker.delta.raw import DUPLICATE_DOMAIN, backfilled, stated_file
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File
 from isolitmus.model.header import Header
 from isolitmus.model.statement import Optimize

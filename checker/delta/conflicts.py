@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.errors import LitmusError, UndeterminedError
-from isolitmus.model.expression import EvaluationError, evaluate
+from isolitmus.model.evaluating import evaluate
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.header import CONSTRAINT, Header, metadata_clash, protocol_clash
 from isolitmus.model.reason import Reason

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.definitions import idle, redefined, refuse_level
 from isolitmus.checker.delta.snapshot import NOTHING
-from isolitmus.model import expression as ex
 from isolitmus.model.definition import Clone, Create, Replace
 from isolitmus.model.execution import Effect, births
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.footprint import Actions, Footprint, Settings
 from isolitmus.model.header import Header
 
@@ -51,13 +51,13 @@ def created(
     if isinstance(statement, Create) and name in snapshot.database:
         if statement.if_not_exists:
             return idle(snapshot, name, operation(statement))
-        raise ex.EvaluationError("TableAlreadyExistsException", f"there is a table {name}")
+        raise EvaluationError("TableAlreadyExistsException", f"there is a table {name}")
     if isinstance(statement, Replace) and not statement.create:
-        raise ex.EvaluationError("CannotReplaceMissingTableException", f"there is no table {name}")
+        raise EvaluationError("CannotReplaceMissingTableException", f"there is no table {name}")
     refuse_level(statement.properties, "IllegalArgumentException")
     schema = replace(declared[name], properties=statement.properties)
     if query is None and name in snapshot.outside.folders:
-        raise ex.EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")
+        raise EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")
     removes = query is not None and isinstance(statement, Replace)
     return _made(snapshot, schema, query, operation(statement), removes=removes)
 

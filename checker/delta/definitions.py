@@ -19,7 +19,9 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import SqlError
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import TableRow
 from isolitmus.model.footprint import FILES_ONLY, Actions, Footprint, Settings
 from isolitmus.model.header import (
@@ -125,8 +127,8 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     adds = snapshot.written(whole, [[row for file in gone for row in file.rows]])
     if isinstance(change, df.AddConstraint):
         for row in (row for read in reads for row in read.matched):
-            if ex.evaluate(change.condition, (row.values,)) is not True:
-                raise ex.EvaluationError("DeltaAnalysisException", f"a row is not {change.text}")
+            if evaluate(change.condition, (row.values,)) is not True:
+                raise EvaluationError("DeltaAnalysisException", f"a row is not {change.text}")
     footprint = replace(
         snapshot.footprint(schema, found, adds, gone),
         data_change=False,
@@ -143,7 +145,7 @@ def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
     be is left alone (AlterTableClusterByDeltaCommand).
     """
     if schema.partitioned_by:
-        raise ex.EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
+        raise EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
     actions = Actions(domains=frozenset({CLUSTERING}))
     if not header.features >= CLUSTERED:
         features = header.features | CLUSTERED
@@ -162,9 +164,9 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
     has = header.features
     if isinstance(change, df.DropFeature):
         if change.name not in has or change.name not in REMOVABLE:
-            raise ex.EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
+            raise EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
         if change.name == "checkConstraints" and _constraints(metadata.configuration):
-            raise ex.EvaluationError("DeltaAnalysisException", "there are constraints")
+            raise EvaluationError("DeltaAnalysisException", "there are constraints")
         return has - {change.name}
     wanted = (
         features_named(change.properties) if isinstance(change, df.SetProperties) else frozenset()
@@ -301,11 +303,11 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
             return replace(metadata, comments={**metadata.comments, name.lower(): text})
         case df.AddConstraint(name, text):
             if CONSTRAINT + name in configuration:
-                raise ex.EvaluationError("DeltaAnalysisException", f"there is a constraint {name}")
+                raise EvaluationError("DeltaAnalysisException", f"there is a constraint {name}")
             configuration[CONSTRAINT + name] = text
         case df.DropConstraint(name, if_exists):
             if CONSTRAINT + name not in configuration and not if_exists:
-                raise ex.EvaluationError("DeltaAnalysisException", f"no constraint {name}")
+                raise EvaluationError("DeltaAnalysisException", f"no constraint {name}")
             configuration.pop(CONSTRAINT + name, None)
         case df.DropFeature() | df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
             return metadata
@@ -319,13 +321,13 @@ def refuse_level(properties: Mapping[str, str], exception: str) -> None:
     level = properties.get(LEVEL_KEY, LEVELS[0]).lower()
     known = [one.lower() for one in LEVELS]
     if level not in known:
-        raise ex.EvaluationError(
+        raise EvaluationError(
             "DeltaIllegalArgumentException",
             f"no isolation level {level}",
             "DELTA_INVALID_ISOLATION_LEVEL",
         )
     if level != known[0]:
-        raise ex.EvaluationError(exception, f"{LEVEL_KEY} must be {LEVELS[0]}")
+        raise EvaluationError(exception, f"{LEVEL_KEY} must be {LEVELS[0]}")
 
 
 def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
@@ -337,10 +339,10 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
     index = here.index(name)
     held = set(here.shown) - set(here.partition_indexes)
     if not metadata.mapped or (not other and (index not in held or len(held) == 1)):
-        raise ex.EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
+        raise EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
     for _, text in _constraints(metadata.configuration):
         if any(column.index == index for column in columns(_condition("t", here.columns, text))):
-            raise ex.EvaluationError("DeltaAnalysisException", f"CHECK {text}")
+            raise EvaluationError("DeltaAnalysisException", f"CHECK {text}")
     there = here.renamed(name, other)
     return replace(metadata, columns=there.columns, partitioned_by=there.partitioned_by)
 
@@ -362,7 +364,7 @@ def analysed(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.State
         definition = isinstance(statement, df.Definition)
         planned: SqlProblem = "column there" if definition else "no column"
         plan = "Extended" if error.kind == planned else ""
-        raise ex.EvaluationError(f"{plan}AnalysisException", str(error)) from None
+        raise EvaluationError(f"{plan}AnalysisException", str(error)) from None
 
 
 def _columns(schema: Schema | None) -> object:
@@ -377,7 +379,7 @@ def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
     if footprint is not None:
         broken = violated_constraint(footprint.schema, effect)
         if broken is not None:
-            raise ex.EvaluationError("DeltaInvariantViolationException", f"CHECK {broken}")
+            raise EvaluationError("DeltaInvariantViolationException", f"CHECK {broken}")
         header = snapshot.header(footprint.schema.name)
         footprint = replace(footprint, header=header)
         if not header.metadata.levelled:
@@ -434,7 +436,7 @@ def violated_constraint(schema: Schema, effect: Effect) -> str | None:
             row = write.after
             if row is None or write.table != schema.name:
                 continue
-            if ex.evaluate(condition, (row,)) is not True:
+            if evaluate(condition, (row,)) is not True:
                 return key.removeprefix(CONSTRAINT)
     return None
 

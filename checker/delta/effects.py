@@ -32,12 +32,13 @@ from isolitmus.checker.delta.snapshot import (
     assigned,
 )
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.condition import holds
 from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
 from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowWrite, births
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.footprint import Footprint, Settings
 from isolitmus.model.header import CLUSTERING
@@ -89,7 +90,7 @@ def effect(
     try:
         _refuse_unknown(statement)
         return _kept(_of_kind(statement, _any_effect(snapshot, schemas, statement)))
-    except ex.EvaluationError as error:
+    except EvaluationError as error:
         return Effect(error=error)
     except UndeterminedError as error:
         raise UndeterminedError(f"'{statement.sql}': {error}") from None
@@ -99,7 +100,7 @@ def _refuse_unknown(statement: st.Statement) -> None:
     """UndeterminedError if a part is opaque: not even whether Spark takes the statement is known then."""
     if isinstance(statement, Resolved) and syntax_of(statement).opaque:
         for part in unknown_parts(statement):
-            ex.evaluate(part, ())
+            evaluate(part, ())
 
 
 def _any_effect(
@@ -137,7 +138,7 @@ def _refuse_removal(schema: Schema) -> None:
     (DeltaLog.scala, assertRemovable).
     """
     if schema.append_only:
-        raise ex.EvaluationError(
+        raise EvaluationError(
             "DeltaUnsupportedOperationException",
             f"{schema.name} is for appends only",
             "DELTA_CANNOT_MODIFY_APPEND_ONLY",
@@ -229,7 +230,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
         if statement.where is not None and not all(
             holds(replaced.where, (row.values,)) for row in new
         ):
-            raise ex.EvaluationError("DeltaInvariantViolationException", f"not {replaced.where}")
+            raise EvaluationError("DeltaInvariantViolationException", f"not {replaced.where}")
         reads, writes = (gone.read, *reads), (*gone.writes, *writes)
         adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))
         removes, scanned = gone.removes, gone.scanned

@@ -12,6 +12,7 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.casting import stored
+from isolitmus.model.evaluating import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     columns = schema.columns if schema is not None else ()
     error = insert if isinstance(statement, st.Insert) else update
     for index, expr in _stored(statement):
-        value = ex.evaluate(expr, ()) if _constant(expr) else None
+        value = evaluate(expr, ()) if _constant(expr) else None
         if value is not None:
             stored(value, columns[index].type, error)
 
@@ -50,7 +51,7 @@ def _constant(expr: ex.Expr) -> bool:
 def _computed(expr: ex.Expr) -> None:
     for part in ex.walk(expr, certain=True):
         if isinstance(part, ex.Arithmetic | ex.Negate | ex.Call) and _constant(part):
-            ex.evaluate(part, ())
+            evaluate(part, ())
         if isinstance(part, ex.Subquery):
             _computed(part.item)
             _computed(part.where or ex.TRUE)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.accesses import accesses
-from isolitmus.model import expression as ex
 from isolitmus.model.execution import Effect, RowWrite
+from isolitmus.model.failing import fit
 from isolitmus.model.footprint import Actions
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def synced(snapshot: Snapshot, statement: Definition, name: str, operation: str)
     wanted = identity.start + max(steps, default=-1) * identity.step
     after = metadata
     if max(steps, default=-1) > _steps(identity, last):
-        after = replace(metadata, reached={**metadata.reached, key: ex.fit(wanted, "BIGINT")})
+        after = replace(metadata, reached={**metadata.reached, key: fit(wanted, "BIGINT")})
     footprint = replace(
         snapshot.footprint(schema, [target], ()),
         changes_data=False,

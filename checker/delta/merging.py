@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.removing import with_vectors
 from isolitmus.checker.delta.snapshot import DELTA_CAST, assigned
-from isolitmus.model import expression as ex
 from isolitmus.model.condition import holds, may_hold
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowRead, RowWrite, births
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import TableRow
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _refuse_ambiguity(
     """
     one_delete = [(c.action, c.condition) for c in statement.matched] == [("delete", None)]
     if not one_delete and any(len(pairs(row.values)) > 1 for f in read for row in f.rows):
-        raise ex.EvaluationError(
+        raise EvaluationError(
             "DeltaUnsupportedOperationException", "several source rows match one target row"
         )
 
@@ -161,5 +162,5 @@ def _not_matched(statement: st.Merge, source: Row) -> Row | None:
     """The row that the first clause inserts for a source row; None if no clause holds."""
     for clause in statement.not_matched:
         if holds(clause.condition, ((), source)):
-            return tuple(ex.evaluate(value, ((), source)) for value in clause.values)
+            return tuple(evaluate(value, ((), source)) for value in clause.values)
     return None

@@ -25,6 +25,7 @@ from isolitmus.model.definition import (
     Restore,
 )
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.normal import columns
 from isolitmus.model.raw import Raw
 
@@ -157,7 +158,7 @@ def _constants(schema: Schema, statement: Statement) -> list[Row]:
     for items in tuples:
         chosen = [items[i] for i in schema.partition_indexes]
         if not any(map(_varies, chosen)):
-            found.append(tuple(ex.evaluate(item, ()) for item in chosen))
+            found.append(tuple(evaluate(item, ()) for item in chosen))
     return found
 
 
@@ -297,7 +298,7 @@ class _Outliner:
         return frozenset(
             k
             for k, partition in enumerate(self.known)
-            if all(ex.evaluate(p, (self.schema.spread(partition),)) is True for p in parts)
+            if all(evaluate(p, (self.schema.spread(partition),)) is True for p in parts)
         )
 
     def on_partitions(self, where: ex.Expr | None) -> bool:
@@ -308,7 +309,7 @@ class _Outliner:
         chosen = [items[i] for i in self.schema.partition_indexes]
         if any(map(_varies, chosen)):
             self.refuse(statement, "computes the partition of a row")
-        return self.known.index(tuple(ex.evaluate(item, ()) for item in chosen))
+        return self.known.index(tuple(evaluate(item, ()) for item in chosen))
 
     def refuse(self, statement: Statement, why: str) -> NoReturn:
         raise Unfit(f"'{statement.sql}' {why}")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.accesses import accesses
-from isolitmus.model import expression as ex
 from isolitmus.model import raw as rw
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.execution import Effect
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File, RawFile, Stats
 from isolitmus.model.footprint import Actions, Settings
 from isolitmus.model.header import WITH_ROW_TRACKING, closed, needed
@@ -44,7 +44,7 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
         frozenset[str]() if written is None else needed(written.configuration) - header.features
     )
     if lacking and features is not None:
-        raise ex.EvaluationError("AssertionError", "the metadata writes a protocol, too")
+        raise EvaluationError("AssertionError", "the metadata writes a protocol, too")
     if lacking:  # updateMetadataInternal
         features = header.features | lacking
     if written is not None and statement.large and statement.metadata is not None:
@@ -81,7 +81,7 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     return Effect((), (), adds, removes, footprint, operation.name, unwritable=refused)
 
 
-def _refused(header: Header, written: Header, statement: rw.Raw) -> ex.EvaluationError | None:
+def _refused(header: Header, written: Header, statement: rw.Raw) -> EvaluationError | None:
     """Why Delta prepares no such commit, which then is nothing, whoever else commits; ``header`` is
     that of the snapshot, ``written`` the one with what the commit itself writes
     (OptimisticTransaction.scala: prepareCommit, then checkNoDuplicateActions and
@@ -90,7 +90,7 @@ def _refused(header: Header, written: Header, statement: rw.Raw) -> ex.Evaluatio
     """
     removed = bool(statement.removes) and statement.data_change and not statement.large
     if removed and _on(header.metadata, "delta.appendOnly"):
-        return ex.EvaluationError(
+        return EvaluationError(
             "DeltaUnsupportedOperationException",
             "files are only added",
             "DELTA_CANNOT_MODIFY_APPEND_ONLY",
@@ -99,7 +99,7 @@ def _refused(header: Header, written: Header, statement: rw.Raw) -> ex.Evaluatio
     writable = in_place or _on(written.metadata, "delta.enableDeletionVectors")
     vectors = any(file.vector is not None for file in statement.adds)
     if vectors and not (writable and "deletionVectors" in written.features):
-        return ex.EvaluationError(
+        return EvaluationError(
             "DeltaCommandUnsupportedWithDeletionVectorsException",
             "no deletion vectors are written here",
             "DELTA_ADDING_DELETION_VECTORS_DISALLOWED",
@@ -109,18 +109,18 @@ def _refused(header: Header, written: Header, statement: rw.Raw) -> ex.Evaluatio
     added = [(file.path, file.vector) for file in statement.adds]
     gone = [(file.path, file.vector) for file in statement.removes]
     if not (_apart(added) and _apart(gone) and set(added).isdisjoint(gone)):
-        return ex.EvaluationError(
+        return EvaluationError(
             "DeltaRuntimeException", "a file twice", "DELTA_DUPLICATE_ACTIONS_FOUND"
         )
     domains = statement.domains
     if len(set(domains)) < len(domains):
-        return ex.EvaluationError(
+        return EvaluationError(
             "DeltaIllegalArgumentException",
             "a domain twice",
             DUPLICATE_DOMAIN,
         )
     if domains and "domainMetadata" not in written.features:
-        return ex.EvaluationError(
+        return EvaluationError(
             "DeltaIllegalArgumentException",
             "no domains of metadata are written here",
             "DELTA_DOMAIN_METADATA_NOT_SUPPORTED",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
 from isolitmus.model.condition import holds
+from isolitmus.model.evaluating import evaluate, kleene_and, kleene_or
 from isolitmus.model.functions import like_prefix
 from isolitmus.model.normal import columns, normal, optimized, strict_columns
 
@@ -254,7 +255,7 @@ def _both(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unkno
         return OPEN if known is OPEN or known is True else known
     assert not isinstance(a, _Unknown)
     assert not isinstance(b, _Unknown)
-    return ex.kleene_and(a, b)
+    return kleene_and(a, b)
 
 
 def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unknown | None:
@@ -265,7 +266,7 @@ def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unk
         return OPEN
     if isinstance(a, _Unknown) or isinstance(b, _Unknown):
         return MISSING
-    return ex.kleene_or(a, b)
+    return kleene_or(a, b)
 
 
 def _logged(value: Value, *, greatest: bool = False) -> Value:
@@ -305,14 +306,14 @@ def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | 
     greatest = ex.Const(_logged(stats.greatest, greatest=True), left.type)
 
     def holds(a: ex.Const, op: ex.CompareOp) -> bool | None:
-        value: Value = ex.evaluate(ex.Compare(op, a, right), ())
+        value: Value = evaluate(ex.Compare(op, a, right), ())
         return None if value is None else bool(value)
 
     match expr.op:
         case "=":
-            return ex.kleene_and(holds(least, "<="), holds(greatest, ">="))
+            return kleene_and(holds(least, "<="), holds(greatest, ">="))
         case "<>":
-            return ex.kleene_or(holds(least, "<"), holds(greatest, ">"))
+            return kleene_or(holds(least, "<"), holds(greatest, ">"))
         case "<" | "<=" as op:
             return holds(least, op)
         case ">" | ">=" as op:

@@ -17,7 +17,9 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model.casting import stored
 from isolitmus.model.condition import fallible, holds, may_hold
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import RowRead
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.footprint import Footprint
 from isolitmus.model.header import Header
@@ -151,7 +153,7 @@ class Snapshot:
                 if subquery is not None and not subquery.correlated:
                     # Spark runs it before the first row, wanted or not
                     operand = subquery.operand and ex.Const(None, subquery.item.type)
-                    ex.evaluate(replace(subquery, operand=operand), ())
+                    evaluate(replace(subquery, operand=operand), ())
             branches.append(_rows(branch, around))
         return Result(tuple(branches), tuple(reads))
 
@@ -247,7 +249,7 @@ class Snapshot:
         """All that there is of a table."""
         found = self.database.get(table)
         if found is None:
-            raise ex.EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
+            raise EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
         return found
 
     def inserted(
@@ -346,7 +348,7 @@ def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
     if isinstance(branch, qu.Values):
         if not holds(branch.where, ()):
             return ()
-        return tuple(tuple(ex.evaluate(e, ()) for e in row) for row in branch.rows)
+        return tuple(tuple(evaluate(e, ()) for e in row) for row in branch.rows)
     return _given(branch, [(row,) for row in around])
 
 
@@ -354,16 +356,16 @@ def _given(branch: qu.Select | qu.Joined, combined: Sequence[tuple[Row, ...]]) -
     """The rows that a SELECT gives of those of its sources."""
     left = [rows for rows in combined if holds(branch.where, rows)]
     if branch.grouped and not branch.keys:
-        return (tuple(ex.evaluate(item, (), left) for item in branch.items),)
+        return (tuple(evaluate(item, (), left) for item in branch.items),)
     if branch.grouped:
         groups: dict[Row, list[tuple[Row, ...]]] = {}
         for rows in left:
-            groups.setdefault(tuple(ex.evaluate(k, rows) for k in branch.keys), []).append(rows)
+            groups.setdefault(tuple(evaluate(k, rows) for k in branch.keys), []).append(rows)
         return tuple(
-            tuple(ex.evaluate(item, groups[key][0], groups[key]) for item in branch.items)
+            tuple(evaluate(item, groups[key][0], groups[key]) for item in branch.items)
             for key in sort_rows(groups)
         )
-    return tuple(tuple(ex.evaluate(item, rows) for item in branch.items) for rows in left)
+    return tuple(tuple(evaluate(item, rows) for item in branch.items) for rows in left)
 
 
 def _partners(
@@ -400,5 +402,5 @@ def assigned(
 ) -> Row:
     """A row of UPDATE or MERGE after SET."""
     values = dict(sets)
-    after = tuple(ex.evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
+    after = tuple(evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
     return _stored(schema, after, DELTA_CAST)

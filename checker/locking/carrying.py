@@ -19,7 +19,7 @@ from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
 from isolitmus.checker.locking.statements import UnderWay
 from isolitmus.model.errors import WaitsForEver
 from isolitmus.model.execution import Event, Execution
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.number import many
 from isolitmus.model.run import Wait
 from isolitmus.model.statement import statements_of

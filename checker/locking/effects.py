@@ -11,7 +11,7 @@ from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.locking.scans import Hit, Shared
 from isolitmus.checker.locking.statements import UnderWay
 from isolitmus.model.execution import RowRead, RowWrite
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import TableRow
 from isolitmus.model.statement import statements_of
 

@@ -20,6 +20,8 @@ from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.rows import key_of
 from isolitmus.checker.locking.scans import Got, Hit, Passed, ScanPlan, Visit, true
 from isolitmus.model import expression as ex
+from isolitmus.model.evaluating import evaluate
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.normal import columns
 
 if TYPE_CHECKING:
@@ -218,7 +220,7 @@ class HeapScan(ScanPlan):
             value = next((value for _, value, op in sides if op in begins), None)
             if value is None:
                 return False
-            key.append(ex.evaluate(value, (*self.outer, ())))
+            key.append(evaluate(value, (*self.outer, ())))
         return any([entry.values[k] for k in self.index.columns] == key for entry in standing)
 
 
@@ -310,7 +312,7 @@ class Upkeep:
             if not covered and (yield from locked(self.work, other)):
                 continue
             if not same.ghost:
-                raise ex.EvaluationError(
+                raise EvaluationError(
                     DUPLICATE, f"a row of {self.table} has this key in {index.name} already"
                 )
             return

@@ -13,7 +13,7 @@ from isolitmus.checker.locking.heaps import DUPLICATE
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.rows import key_of
 from isolitmus.checker.locking.scans import page
-from isolitmus.model import expression as ex
+from isolitmus.model.failing import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -168,7 +168,7 @@ class InPlace:
             now = row.seen("current", 0, self.who)
             if now is not None and now.values is not None and key_of(index, now.values) == key:
                 self.enters(index)
-                raise ex.EvaluationError(
+                raise EvaluationError(
                     DUPLICATE, f"a row of {self.table} has this key in {index.name} already"
                 )
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.watched import WatchedScan
 from isolitmus.model import expression as ex
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.normal import columns
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ class ScanPlan:
         if self.index is None or not bounds:
             return False
         rows = (*self.outer, self.standing(entry))
-        first = next((part for part in bounds if ex.evaluate(part, rows) is not True), None)
+        first = next((part for part in bounds if evaluate(part, rows) is not True), None)
         return first is not None and self.above(first, rows)
 
     def above(self, part: ex.Expr, rows: Sequence[Row]) -> bool:
@@ -269,7 +270,7 @@ class ScanPlan:
             return not self.down(part.operand)
         assert isinstance(part, ex.Compare)
         column, other, op = self.sided(part)
-        a, b = ex.evaluate(column, rows), ex.evaluate(other, rows)
+        a, b = evaluate(column, rows), evaluate(other, rows)
         if b is None:
             return True
         greater = a is not None and bool(a > b or op == "<")  # type: ignore[operator]
@@ -404,4 +405,4 @@ def page(work: Shared, table: str, index: Index | None, at: Position) -> Resourc
 
 def true(parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
     """Whether all of some conditions are TRUE."""
-    return all(ex.evaluate(part, rows) is True for part in parts)
+    return all(evaluate(part, rows) is True for part in parts)

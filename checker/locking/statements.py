@@ -22,7 +22,8 @@ from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.casting import stored
-from isolitmus.model.failing import ARITHMETIC_ERROR
+from isolitmus.model.evaluating import evaluate
+from isolitmus.model.failing import ARITHMETIC_ERROR, EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -75,11 +76,11 @@ class UnderWay:
         """Carry a statement out; EvaluationError if it fails."""
         try:
             yield from self.carry(one)
-        except ex.EvaluationError as error:
+        except EvaluationError as error:
             if error.exception != ARITHMETIC_ERROR:
                 raise
             by_zero = error.error_class in ("DIVIDE_BY_ZERO", "REMAINDER_BY_ZERO")
-            raise ex.EvaluationError(BY_ZERO if by_zero else TOO_LARGE, str(error)) from error
+            raise EvaluationError(BY_ZERO if by_zero else TOO_LARGE, str(error)) from error
 
     def carry(self, one: st.Statement) -> Going:
         self.number += 1
@@ -193,8 +194,8 @@ class UnderWay:
             return ex.Const(bool(rows), "BOOLEAN")
         if lookup.grouped:
             group = [(*around, row) for row in rows]
-            return ex.Const(ex.evaluate(lookup.item, (*around, ()), group), lookup.item.type)
-        values = tuple(ex.evaluate(lookup.item, (*around, row)) for row in rows)
+            return ex.Const(evaluate(lookup.item, (*around, ()), group), lookup.item.type)
+        values = tuple(evaluate(lookup.item, (*around, row)) for row in rows)
         if lookup.kind == "in":
             assert lookup.operand is not None
             return ex.In(lookup.operand, values)
@@ -263,7 +264,7 @@ class UnderWay:
             values: list[Value] = []
             for item in items:
                 settled = yield from self.settled(item, ((),), ks)
-                values.append(ex.evaluate(settled, ((),), group))
+                values.append(evaluate(settled, ((),), group))
             rows.append(tuple(values))
         elif not streams:
             for k, down in reversed(order):
@@ -278,7 +279,7 @@ class UnderWay:
         values: list[Value] = []
         for item in items:
             settled = yield from self.settled(item, rows, ks)
-            values.append(ex.evaluate(settled, rows))
+            values.append(evaluate(settled, rows))
         return tuple(values)
 
     def holds(
@@ -286,7 +287,7 @@ class UnderWay:
     ) -> Generator[Lock | Got | Hit | Passed, None, bool]:
         """Whether a condition is TRUE at a row."""
         settled = yield from self.settled(part, rows, ks)
-        return ex.evaluate(settled, rows) is True
+        return evaluate(settled, rows) is True
 
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
@@ -391,7 +392,7 @@ class UnderWay:
         """An error if there is another version of a row now than was seen, where that is not looked at once more."""
         other = now is not hit.version and hit.version.writer != self.name
         if other and self.work.rules.changed == "refuse":
-            raise ex.EvaluationError(
+            raise EvaluationError(
                 WRITE_CONFLICT, f"a row of {hit.row.table} was changed since the snapshot"
             )
 

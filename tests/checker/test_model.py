@@ -19,7 +19,7 @@ from isolitmus.checker.running.serial import ModelExecutor, explain_serially
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
 from isolitmus.model.errors import SqlError
-from isolitmus.model.expression import evaluate
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.normal import normal
 from isolitmus.model.run import same_bag
 from isolitmus.model.schema import Column, Schema

@@ -9,7 +9,7 @@ from sqlglot.dialects import Dialect
 from isolitmus.checker.delta.definitions import analysed
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import SqlError
-from isolitmus.model.expression import EvaluationError
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.catalogue import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus

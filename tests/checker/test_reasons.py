@@ -14,7 +14,7 @@ from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.checker.searching.universe import candidate
 from isolitmus.checker.separation import separate
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.model.expression import evaluate
+from isolitmus.model.evaluating import evaluate
 from isolitmus.model.header import Header
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.reason import Item

@@ -10,7 +10,8 @@ from isolitmus.conformance.delta import carries
 from isolitmus.conformance.tables import tables_made
 from isolitmus.conformance.versions import plain_row
 from isolitmus.model.errors import SqlError, UndeterminedError
-from isolitmus.model.expression import EvaluationError, evaluate
+from isolitmus.model.evaluating import evaluate
+from isolitmus.model.failing import EvaluationError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import protocol

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_sql import duck_text
+from isolitmus.checker.running.duck_functions import duck_text
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.sql_parse import Syntax

@@ -16,13 +16,10 @@ from isolitmus.checker.running.duck_functions import taught_duck
 from isolitmus.checker.running.duck_sql import (
     after_init,
     constraint_condition,
-    create_table,
-    filled,
-    resumed,
-    sequences,
     translate,
     translated,
 )
+from isolitmus.checker.running.duck_tables import create_table, filled, resumed, sequences
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.header import MAPPING_MODE
@@ -33,7 +30,7 @@ from isolitmus.specs.sql import syntax_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.running.duck_sql import DuckStep
+    from isolitmus.checker.running.duck_steps import DuckStep
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Column
     from isolitmus.model.values import Rows

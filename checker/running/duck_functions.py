@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 import duckdb
 from sqlglot import expressions as exp
 
+from isolitmus.model.failing import RANGES
 from isolitmus.model.sql_types import INTEGERS, decimal_of, type_named
 from isolitmus.specs.sql_literals import CAST_OF, GIVES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isolitmus.model.sql_types import Type
 
-__all__ = ["as_spark_computes", "taught_duck"]
+__all__ = ["duck_text", "taught_duck"]
 
+FUNCTIONS: Mapping[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+}
+"""What DuckDB computes: of ``x + 1 < 5`` it makes ``x < 4``, which never fails."""
 BLANK = "E' \\t\\r\\n'"
 MACROS = (
     f"""CREATE OR REPLACE MACRO text_of_whole(x) AS CASE WHEN x IS NULL THEN NULL
@@ -44,7 +53,7 @@ ALL = 2**31 - 1
 
 
 def taught_duck() -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB that has the functions that ``as_spark_computes`` asks for.
+    """An empty DuckDB that has the functions that ``duck_text`` asks for.
 
     >>> taught_duck().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
     ('2026-01-02',)
@@ -55,7 +64,57 @@ def taught_duck() -> duckdb.DuckDBPyConnection:
     return duck
 
 
-def as_spark_computes(node: exp.Expr) -> exp.Expr:
+def duck_text(tree: exp.Expr) -> str:
+    """A statement, or a part of one, for DuckDB, with what it has computed as Spark computes it."""
+    root = tree.copy()
+    for node in reversed(list(root.walk())):
+        computed = _computed(node)
+        if node is root:
+            root = computed
+        elif computed is not node:
+            node.replace(computed)
+    return root.sql(dialect="duckdb", identify=True)  # a column may be called desc or end
+
+
+def _computed(node: exp.Expr) -> exp.Expr:
+    """Arithmetic as functions, and what else DuckDB computes otherwise."""
+    found = node
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
+        found = node.copy()
+        if node.this.is_int:
+            value = -int(node.this.this)
+            narrow = next(name for name, (low, _) in RANGES.items() if low <= value)
+            found = exp.cast(exp.Literal.number(value), narrow)  # DuckDB's -2147483648 is a BIGINT
+    elif isinstance(node, exp.Neg):
+        zero = exp.Literal.number(0)
+        found = exp.Anonymous(this="subtract", expressions=[zero, node.this])
+    elif type(node) in FUNCTIONS and not isinstance(node.expression, exp.Interval):
+        parts = [node.this, node.expression]
+        found = exp.Anonymous(this=FUNCTIONS[type(node)], expressions=parts)
+    elif isinstance(node, exp.Mod):
+        found = _remainder(node.this, node.expression)
+    if found is not node:
+        found.meta.update(node.meta)
+    return _as_spark_computes(found)
+
+
+def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """What is left where there is something to divide by; DuckDB computes both sides first, and fails by -1 where
+    the quotient would be too large.
+    """
+
+    def by(number: int) -> exp.Expr:
+        return exp.EQ(this=exp.paren(right.copy()), expression=exp.Literal.number(number))
+
+    fails = exp.Anonymous(this="error", expressions=[exp.Literal.string("a remainder by zero")])
+    known = exp.Is(this=exp.paren(left.copy()), expression=exp.null()).not_()
+    found = exp.Case(default=exp.Mod(this=left.copy(), expression=right.copy()))
+    found = found.when(exp.Is(this=exp.paren(right.copy()), expression=exp.null()), exp.null())
+    found = found.when(by(0), exp.Case().when(known, fails))
+    return exp.paren(found.when(by(-1), exp.Sub(this=left.copy(), expression=left.copy())))
+
+
+def _as_spark_computes(node: exp.Expr) -> exp.Expr:
     """A node, with what is in it translated already, as Spark computes it."""
     meta, found = node.meta, node
     if isinstance(node, exp.Cast):

@@ -6,15 +6,16 @@ is known to differ from Spark, the SQL reader has refused the statement already 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.running.duck_functions import as_spark_computes
+from isolitmus.checker.running.duck_functions import duck_text
 from isolitmus.checker.running.duck_planned import COMPUTED, conjunct_trees, planned, staged
+from isolitmus.checker.running.duck_steps import DuckStep, inserted, merged
+from isolitmus.checker.running.duck_tables import columns_of, create_table
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
-from isolitmus.model.failing import RANGES
 from isolitmus.model.raw import Raw
 from isolitmus.model.values import literal
 from isolitmus.specs.placeholders import aliased, marked_version
@@ -25,38 +26,9 @@ from isolitmus.specs.sql_replacing import selected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.schema import Schema
 
-__all__ = [
-    "DuckStep",
-    "after_init",
-    "constraint_condition",
-    "create_table",
-    "duck_text",
-    "filled",
-    "resumed",
-    "sequences",
-    "translate",
-    "translated",
-]
-
-
-FUNCTIONS: Mapping[type[exp.Expr], str] = {
-    exp.Add: "add",
-    exp.Sub: "subtract",
-    exp.Mul: "multiply",
-}
-"""What DuckDB computes: of ``x + 1 < 5`` it makes ``x < 4``, which never fails."""
-
-
-class DuckStep(NamedTuple):
-    """One statement of DuckDB's, and what it is for: to ``plan`` is to compute before the first row what
-    Spark computes then, to ``collect`` to put the rows that come into a table of their own, to ``check``
-    to fail where Spark fails, and to ``write`` to change the table.
-    """
-
-    does: Literal["plan", "collect", "check", "write"]
-    sql: str
+__all__ = ["after_init", "constraint_condition", "translate", "translated"]
 
 
 def translate(
@@ -91,9 +63,9 @@ def translate(
     match statement, tree:
         case st.Update(), exp.Update():
             _unqualified(tree)
-            return [*_first(tree, schema, schemas), DuckStep("write", _sql(tree))]
+            return [*_first(tree, schema, schemas), DuckStep("write", duck_text(tree))]
         case st.Merge(), exp.Merge():
-            return [*_first(tree, schema, schemas), *_merge(statement, tree, schema)]
+            return [*_first(tree, schema, schemas), *merged(statement, tree, schema)]
         case st.Insert(), exp.Insert():
             grows = statement.options.grows
             into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
@@ -102,8 +74,8 @@ def translate(
                 comes.append(DuckStep("write", create_table(schema, "CREATE TABLE IF NOT EXISTS")))
             listed = grows is not None or not widens
             first = _first(tree, schema, schemas)
-            return [*first, *comes, *_insert(statement, tree, schema, listed=listed)]
-    return [*_first(tree, None, schemas), DuckStep("write", _sql(tree))]
+            return [*first, *comes, *inserted(statement, tree, schema, listed=listed)]
+    return [*_first(tree, None, schemas), DuckStep("write", duck_text(tree))]
 
 
 def _target(
@@ -116,57 +88,12 @@ def _target(
 
 def translated(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
     """A query."""
-    return _sql(_tree(tree, schemas))
-
-
-def duck_text(tree: exp.Expr) -> str:
-    """A statement that DuckDB understands as it is, with arithmetic as Spark computes it."""
-    return _sql(tree)
+    return duck_text(_tree(tree, schemas))
 
 
 def constraint_condition(definition: df.Definition) -> str:
     """The condition of a constraint, as DuckDB has it."""
-    return _sql(checked(syntax_of(definition)))
-
-
-def create_table(schema: Schema, verb: str = "CREATE OR REPLACE TABLE") -> str:
-    """What makes the table as it is declared, empty."""
-    return f'{verb} "{schema.name}" ({_columns(schema)})'
-
-
-def filled(schema: Schema) -> list[str]:
-    """What puts the rows into a table that it holds from the start."""
-    rows = [f"({', '.join(map(literal, r.values))})" for file in schema.held for r in file.rows]
-    return [f'INSERT INTO "{schema.name}" VALUES {", ".join(rows)}'] if rows else []
-
-
-def sequences(schema: Schema) -> list[str]:
-    """For each identity column of a table that was just made, a sequence of its values."""
-    made = [
-        _sequence(schema.name, column, column.identity.start)
-        for column in schema.columns
-        if column.identity is not None
-    ]
-    return [*made, *_defaults(schema, schema.name)]
-
-
-def resumed(table: str, column: Column, value: int) -> list[str]:
-    """What has an identity column go on with a value."""
-    alter = f'ALTER TABLE "{table}" ALTER "{column.name}"'
-    return [
-        f"{alter} DROP DEFAULT",
-        _sequence(table, column, value),
-        _default(table, table, column),
-    ]
-
-
-def _sequence(table: str, column: Column, first: int) -> str:
-    low, high = RANGES["BIGINT"]
-    assert column.identity is not None
-    return (
-        f'CREATE OR REPLACE SEQUENCE "{table}.{column.name}" MINVALUE {low} MAXVALUE {high}'
-        f" START WITH {first} INCREMENT BY {column.identity.step}"
-    )
+    return duck_text(checked(syntax_of(definition)))
 
 
 def after_init(table: str, number: int) -> str:
@@ -252,7 +179,7 @@ def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[DuckS
     schema = schemas[statement.target]
     made = f'CREATE TABLE {"IF NOT EXISTS" if statement.if_not_exists else ""} "{schema.name}"'
     if statement.query is None:
-        return [DuckStep("write", f"{made} ({_columns(schema)})")]
+        return [DuckStep("write", f"{made} ({columns_of(schema)})")]
     query = translated(selected(syntax_of(statement)), schemas)
     return [DuckStep("write", f"{made} AS {_as_declared(query, schema)}")]
 
@@ -290,120 +217,6 @@ def _clone(statement: df.Clone) -> list[DuckStep]:
     return [there, empty, DuckStep("write", f'CREATE OR REPLACE TABLE "{target}" AS {rows}')]
 
 
-def _insert(
-    statement: st.Insert, tree: exp.Insert, schema: Schema, *, listed: bool
-) -> list[DuckStep]:
-    """An INSERT; one that replaces collects its rows first, since they may come from what goes. Columns
-    that it does not list are ``listed`` for it, unless others alter them: then they go by position.
-    """
-    into = tree.this
-    named = into.expressions if isinstance(into, exp.Schema) else []
-    spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
-    parts = spec.expressions if spec is not None else []
-    fixed = {part.this.name.lower(): _sql(part.expression) for part in parts}
-    open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
-    given = [n.name for n in named] or (open_ if listed or fixed else [])
-    names = ", ".join(f'"{c}"' for c in [*given, *fixed])
-    columns = f"({names})" if names else ""
-    query = _sql(tree.expression)
-    if fixed:
-        query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
-    condition = tree.args.get("where")
-    if not (tree.args.get("overwrite") or condition):
-        if tree.expression.find(exp.Table) is None:
-            return [DuckStep("write", f'INSERT INTO "{schema.name}" {columns} {query}')]
-        return [  # of branches that read what they write, DuckDB inserts one before it reads the next
-            DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE addition AS {query}"),
-            DuckStep("write", f'INSERT INTO "{schema.name}" {columns} FROM addition'),
-        ]
-    check: list[DuckStep] = []
-    where, using = "TRUE", statement.options.using
-    if statement.options.dynamic and schema.partitioned_by:
-        same = (
-            f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
-        )
-        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
-    elif using:
-        names_ = [schema.columns[index].name for index in using]
-        same = (f'g."{name}" = "{schema.name}"."{name}"' for name in names_)
-        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
-    elif condition or fixed:
-        same = (f'"{name}" = {value}' for name, value in fixed.items())
-        where = _sql(condition) if condition else " AND ".join(same)
-        outside = f"FROM replacement WHERE ({where}) IS NOT TRUE"
-        check = [DuckStep("check", f"SELECT error('a row outside') {outside}")]
-    rows = f'SELECT * FROM "{schema.name}" LIMIT 0'
-    return [
-        DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {rows}"),
-        *(DuckStep("collect", sql) for sql in _defaults(schema, "replacement")),
-        DuckStep("collect", f"INSERT INTO replacement {columns} {query}"),
-        *check,
-        DuckStep("write", f'DELETE FROM "{schema.name}" WHERE {where}'),
-        DuckStep("write", f'INSERT INTO "{schema.name}" SELECT * FROM replacement'),
-    ]
-
-
-def _merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
-    """A MERGE: a check, then a table for each clause with what it does, by the rows of the target, then
-    its doing. DuckDB's own computes the values of a clause for rows that it is not about, too, which
-    may fail. Where several rows of the source match one of the target, Spark fails, unless the
-    one clause for those is a DELETE without a condition.
-    """
-    parts = (tree.args[part] for part in ("this", "using", "on"))
-    target, source, on = map(_sql, parts)
-    name, other = (f'"{tree.args[part].alias_or_name}"' for part in ("this", "using"))
-    matches = f"(SELECT count(*) FROM {source} WHERE {on})"
-    froms = {
-        "matched": f"{target} JOIN {source} ON {on}",
-        "by source": f"{target} WHERE {matches} = 0",
-        "not matched": f"{source} WHERE NOT EXISTS (SELECT 1 FROM {target} WHERE {on})",
-    }
-    before: list[DuckStep] = []
-    after: list[DuckStep] = []
-    earlier: dict[str, list[str]] = {kind: [] for kind in froms}
-    sets = {"matched": iter(statement.matched), "by source": iter(statement.by_source)}
-    for k, when in enumerate(tree.args["whens"].expressions):
-        kind = "by source" if when.args.get("source") else "not matched"
-        kind = "matched" if when.args["matched"] else kind
-        then, guard = when.args["then"], when.args.get("condition")
-        holds = "TRUE" if guard is None else _sql(guard)
-        where = " AND ".join([*earlier[kind], f"({holds})"])
-        rows = f"{froms[kind]} {'WHERE' if kind == 'matched' else 'AND'} {where}"
-        earlier[kind].append(f"({holds}) IS NOT TRUE")
-        taken = f'CREATE OR REPLACE TEMP TABLE "clause {k}" AS SELECT'
-        if kind == "not matched":
-            starred = isinstance(then.this, exp.Star)
-            values = "*" if starred else ", ".join(map(_sql, then.expression.expressions))
-            columns = "" if starred or then.this is None else _sql(then.this)
-            order = "BY NAME" if starred else columns
-            before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
-            after.append(
-                DuckStep("write", f'INSERT INTO "{schema.name}" {order} FROM "clause {k}"')
-            )
-            continue
-        clause = next(sets[kind])
-        changed = [f'"{schema.columns[index].name}"' for index, _ in clause.sets]
-        if clause.action == "delete" or isinstance(then.expressions[0], exp.Star):
-            given = [f"{other}.{column}" for column in changed]
-        else:
-            given = [_sql(assignment.expression) for assignment in then.expressions]
-        values = "".join(f', {v} AS "{k}"' for k, v in enumerate(given))
-        before.append(DuckStep("collect", f"{taken} {name}.rowid AS row{values} FROM {rows}"))
-        at = f'"{schema.name}".rowid'
-        if clause.action == "delete":
-            gone = f'WHERE rowid IN (SELECT row FROM "clause {k}")'
-            after.append(DuckStep("write", f'DELETE FROM "{schema.name}" {gone}'))
-        else:
-            each = ", ".join(f'{column} = g."{k}"' for k, column in enumerate(changed))
-            rows = f'FROM "clause {k}" AS g WHERE {at} = g.row'
-            after.append(DuckStep("write", f'UPDATE "{schema.name}" SET {each} {rows}'))
-    rewrites = bool(statement.matched or statement.by_source)
-    if rewrites and [(c.action, c.condition) for c in statement.matched] != [("delete", None)]:
-        several = f"SELECT error('several rows match one') FROM {target} WHERE {matches} > 1"
-        before.insert(0, DuckStep("check", several))
-    return [*before, *after]
-
-
 def _unqualified(update: exp.Update) -> None:
     """SET names columns of its table alone."""
     for assignment in update.expressions:
@@ -411,80 +224,9 @@ def _unqualified(update: exp.Update) -> None:
             assignment.this.set("table", None)
 
 
-def _defaults(schema: Schema, table: str) -> list[str]:
-    """That a table takes the values of identity columns from the sequences."""
-    return [
-        _default(table, schema.name, column)
-        for column in schema.columns
-        if column.identity is not None
-    ]
-
-
-def _default(table: str, source: str, column: Column) -> str:
-    sequence = f'"{source}.{column.name}"'
-    return f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'{sequence}\')'
-
-
-def _columns(schema: Schema) -> str:
-    return ", ".join(map(_column, schema.columns))
-
-
-def _column(column: Column) -> str:
-    return f'"{column.name}" {column.type}'
-
-
 def _first(tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]) -> list[DuckStep]:
     """What is run before a statement."""
-    return [DuckStep("plan", _sql(before)) for before in planned(tree, target, schemas)]
-
-
-def _sql(tree: exp.Expr) -> str:
-    root = tree.copy()
-    for node in reversed(list(root.walk())):
-        computed = _computed(node)
-        if node is root:
-            root = computed
-        elif computed is not node:
-            node.replace(computed)
-    return root.sql(dialect="duckdb", identify=True)  # a column may be called desc or end
-
-
-def _computed(node: exp.Expr) -> exp.Expr:
-    """Arithmetic as functions, and what else DuckDB computes otherwise."""
-    found = node
-    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
-        found = node.copy()
-        if node.this.is_int:
-            value = -int(node.this.this)
-            narrow = next(name for name, (low, _) in RANGES.items() if low <= value)
-            found = exp.cast(exp.Literal.number(value), narrow)  # DuckDB's -2147483648 is a BIGINT
-    elif isinstance(node, exp.Neg):
-        zero = exp.Literal.number(0)
-        found = exp.Anonymous(this="subtract", expressions=[zero, node.this])
-    elif type(node) in FUNCTIONS and not isinstance(node.expression, exp.Interval):
-        parts = [node.this, node.expression]
-        found = exp.Anonymous(this=FUNCTIONS[type(node)], expressions=parts)
-    elif isinstance(node, exp.Mod):
-        found = _remainder(node.this, node.expression)
-    if found is not node:
-        found.meta.update(node.meta)
-    return as_spark_computes(found)
-
-
-def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """What is left where there is something to divide by; DuckDB computes both sides first, and fails by -1 where
-    the quotient would be too large.
-    """
-
-    def by(number: int) -> exp.Expr:
-        return exp.EQ(this=exp.paren(right.copy()), expression=exp.Literal.number(number))
-
-    fails = exp.Anonymous(this="error", expressions=[exp.Literal.string("a remainder by zero")])
-    known = exp.Is(this=exp.paren(left.copy()), expression=exp.null()).not_()
-    found = exp.Case(default=exp.Mod(this=left.copy(), expression=right.copy()))
-    found = found.when(exp.Is(this=exp.paren(right.copy()), expression=exp.null()), exp.null())
-    found = found.when(by(0), exp.Case().when(known, fails))
-    return exp.paren(found.when(by(-1), exp.Sub(this=left.copy(), expression=left.copy())))
+    return [DuckStep("plan", duck_text(before)) for before in planned(tree, target, schemas)]
 
 
 def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from isolitmus.checker.running.duck_functions import taught_duck
-from isolitmus.checker.running.duck_sql import create_table, translated
+from isolitmus.checker.running.duck_sql import translated
+from isolitmus.checker.running.duck_tables import create_table
 from isolitmus.conformance.deltalake.rendering import render
 from isolitmus.conformance.deltalake.talk import EngineError
 from isolitmus.model.client import Client

@@ -28,6 +28,10 @@ MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(
 DATE_LIKE = re.compile(r"\s*[+-]?[0-9]{4,}(-.*|\s*)", re.DOTALL)
 """What may be a date or timestamp in another spelling."""
 TRUE_TEXTS, FALSE_TEXTS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
+SHORTEST = (1e-10, 1e16)
+"""Numbers between these all releases of Java write alike (17 and 25 were compared)."""
+PLAIN = (-3, 7)
+"""Powers of ten between which a number is written without one."""
 MIDNIGHT = time()
 EXACT = Context(prec=80)
 """Decimals of 38 digits, added and multiplied, are exact."""
@@ -36,14 +40,12 @@ EXACT = Context(prec=80)
 def castable(source: Type, target: Type) -> bool:
     """Whether the model knows the CAST of one type to another; of other pairs Spark refuses some.
 
-    >>> castable("STRING", "DATE"), castable("DATE", "INT"), castable("DOUBLE", "STRING")
+    >>> castable("STRING", "DATE"), castable("DATE", "INT"), castable("DOUBLE", "DECIMAL(5,2)")
     (True, False, False)
     """
     if source == target:
         return True
-    if target == "STRING":
-        return source != "DOUBLE"
-    if source == "STRING":
+    if "STRING" in (source, target):
         return True
     if {source, target} <= {"DATE", "TIMESTAMP"}:
         return True
@@ -116,7 +118,27 @@ def _text(value: Value) -> str:
             return value.isoformat()
         case Decimal():
             return f"{value:f}"
+        case float():
+            return _text_of_double(value)
     return str(value)
+
+
+def _text_of_double(value: float) -> str:
+    """As Java's Double.toString has it: the shortest digits that give the number again. Releases before 19 give
+    more of some numbers outside of these bounds; the sign of a zero is not followed here.
+    """
+    if not SHORTEST[0] <= abs(value) < SHORTEST[1]:
+        raise UndeterminedError(f"how the number {value!r} is written is up to the release of Java")
+    sign = "-" if value < 0 else ""
+    _, digits, exponent = Decimal(repr(abs(value))).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    text, first = "".join(map(str, digits)), len(digits) + exponent - 1
+    if 0 <= first < PLAIN[1]:
+        text = text.ljust(first + 1, "0")
+        return f"{sign}{text[: first + 1]}.{text[first + 1 :] or '0'}"
+    if PLAIN[0] <= first < 0:
+        return f"{sign}0.{'0' * (-first - 1)}{text}"
+    return f"{sign}{text[0]}.{text[1:] or '0'}E{first}"
 
 
 def _from_text(text: str, target: Type) -> Value:

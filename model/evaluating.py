@@ -92,7 +92,7 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
         case Subquery():
             return _subquery(expr, rows)
         case Parameter():
-            raise UndeterminedError(f"the value of {expr} is not known")
+            raise UndeterminedError(expr.unsaid)
         case Opaque(text):
             raise UndeterminedError(f"what '{text}' gives is not modelled")
 

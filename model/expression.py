@@ -80,7 +80,18 @@ class Parameter:
     type: Type
 
     def __str__(self) -> str:
-        return self.name if self.name.endswith("()") else f":{self.name}"
+        return self.name if self.clock else f":{self.name}"
+
+    @property
+    def clock(self) -> bool:
+        """Whether a clock says it."""
+        return self.name.endswith("()")
+
+    @property
+    def unsaid(self) -> str:
+        """That it has no value, and where one would be said."""
+        where = ': a litmus file says the time, clock = "2026-01-02 10:00:00"' if self.clock else ""
+        return f"the value of {self} is not known{where}"
 
 
 @dataclass(frozen=True, slots=True)

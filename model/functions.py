@@ -6,9 +6,10 @@ fail. What no optimizer reasons about is ``plain``; the others it may turn into 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "Function", "calculate", "like_pattern", "like_prefix", "total"]
 
+QUOTIENT = Context(prec=160)
+"""Digits enough for a quotient of decimals to be rounded as if it were exact."""
+LAST_DIGIT = Decimal(1).scaleb(-38)
 PREFIX = re.compile(r"([^_%]+)%(?:[^_%]*)")
 
 
@@ -111,13 +115,36 @@ def _cast(values: Sequence[Value], type_: Type) -> Value:
     return cast_value(values[0], type_)
 
 
-def _divide(values: Sequence[Value], _: Type) -> Value:
+def _divide(values: Sequence[Value], type_: Type) -> Value:
     a, b = values
-    assert isinstance(a, float)
-    assert isinstance(b, float)
     if b == 0:
         raise EvaluationError(ARITHMETIC_ERROR, f"{a} is divided by zero", "DIVIDE_BY_ZERO")
+    if isinstance(a, Decimal) and isinstance(b, Decimal):  # Decimal.scala rounds twice
+        exact = QUOTIENT.divide(a, b)
+        return rescaled(exact.quantize(LAST_DIGIT, ROUND_HALF_UP, context=QUOTIENT), type_)
+    assert isinstance(a, float)
+    assert isinstance(b, float)
     return _finite(a / b)
+
+
+def _digest(values: Sequence[Value], _: Type) -> Value:
+    """The hexadecimal digits of a text's digest (SHA-2 of 0 bits is of 256)."""
+    text, name = values
+    return hashlib.new(str(name), str(text).encode()).hexdigest()
+
+
+def _matches(values: Sequence[Value], _: Type) -> Value:
+    text, pattern = map(str, values)
+    if not (text.isascii() and text.isprintable()):
+        raise UndeterminedError(
+            f"what of '{text}' a pattern matches is up to what counts as a line"
+        )
+    return re.search(pattern, text) is not None
+
+
+def _replace(values: Sequence[Value], _: Type) -> Value:
+    text, search, other = map(str, values)
+    return text.replace(search, other) if search else text
 
 
 def _like(values: Sequence[Value], _: Type) -> Value:
@@ -211,6 +238,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "trim": _text(lambda text: text.strip(" ")),
     "concat": Function(lambda values, _: "".join(map(str, values))),
     "substring": Function(_substring),
+    "digest": Function(_digest),
+    "rlike": Function(_matches),
+    "replace": Function(_replace),
+    "endswith": Function(lambda values, _: str(values[0]).endswith(str(values[1]))),
+    "contains": Function(lambda values, _: str(values[1]) in str(values[0])),
     "date_add": Function(_date_add),
     "datediff": Function(_date_diff),
     "year": _day("year"),

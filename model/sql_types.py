@@ -1,7 +1,7 @@
 """The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
 
-Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``) and
-DecimalPrecision.scala.
+Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``),
+DecimalPrecisionTypeCoercion.scala, and arithmetic.scala and DecimalType.scala (``adjustPrecisionScale``) for quotients.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = [
     "decimal_of",
     "decimal_type",
     "is_number",
+    "quotient_type",
     "type_named",
 ]
 
@@ -37,6 +38,8 @@ INTEGERS = ("INT", "BIGINT")
 SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}
 DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?")
 MOST_DIGITS = 38
+LEAST_SCALE = 6
+"""So many digits behind the point a quotient of decimals has at least."""
 DIGITS = {"INT": (10, 0), "BIGINT": (20, 0)}
 """The decimals that hold every value of an integer type."""
 
@@ -71,6 +74,18 @@ def decimal_of(type_: Type) -> tuple[int, int] | None:
     """
     found = DECIMAL.fullmatch(type_)
     return (int(found[1]), int(found[2])) if found is not None and found[2] is not None else None
+
+
+def quotient_type(dividend: Type, divisor: Type) -> Type | None:
+    """The type of a quotient of decimals; None where Spark would keep fewer than six digits behind the point.
+
+    >>> quotient_type("DECIMAL(10,2)", "DECIMAL(10,2)"), quotient_type("DECIMAL(20,2)", "DECIMAL(20,2)")
+    ('DECIMAL(23,13)', 'DECIMAL(38,18)')
+    """
+    (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (dividend, divisor))
+    whole, scale = p - s + t, max(LEAST_SCALE, s + q + 1)
+    kept = min(scale, MOST_DIGITS - whole)
+    return decimal_type(whole + kept, kept) if kept >= LEAST_SCALE else None
 
 
 def is_number(type_: Type) -> bool:

@@ -19,6 +19,7 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.statement import Block, Read, untracked_queries
 from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.clock import at_its_clock
 from isolitmus.specs.expectations import Expected, read_expectations, read_levels
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_raw_table
@@ -80,10 +81,11 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
 def litmus_of(document: Node, name: str, path: Path | None = None) -> Litmus:
     """The test on tables that a document is."""
     known = (
-        "title", "source", "tags", "format", "schedule", "table", "tables", "transactions", "expect",
+        "title", "source", "tags", "format", "clock", "schedule", "table", "tables", "transactions", "expect",
         "postconditions",
     )  # fmt: skip
     document.keys(known)
+    document = at_its_clock(document)
     form = read_format(document)
     title, source, tags = _head(document)
     of_delta = form.log == DELTA

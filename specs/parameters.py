@@ -16,9 +16,11 @@ __all__ = ["BLANK", "CLOCKS", "bound", "one_line", "parameters", "places", "spar
 
 CLOCKS = ("current_date()", "current_timestamp()")
 """What is one value in a statement, and nobody declares."""
+SAME = {"now": "current_timestamp", "curdate": "current_date"}
+"""Other names of the same."""
 PIECE = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"""
-    r"""|(?<![.\w])(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?""",
+    r"""|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?|(?P<other>now|curdate)\s*\(\s*\))""",
     re.DOTALL | re.IGNORECASE,
 )
 """What a colon means nothing in, a parameter, or what the clock says."""
@@ -44,10 +46,13 @@ def bound(sql: str, values: Mapping[str, Value]) -> str:
     >>> from datetime import date
     >>> bound("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
     "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
+    >>> bound("DELETE FROM t WHERE day < curdate() AND now = 1", {"current_date()": date(2026, 1, 2)})
+    "DELETE FROM t WHERE day < DATE '2026-01-02' AND now = 1"
     """
 
     def written(found: re.Match[str]) -> str:
-        clock = found["clock"] and f"{found['clock'].lower()}()"
+        said = (found["clock"] or found["other"] or "").lower()
+        clock = f"{SAME.get(said, said)}()" if said else ""
         name = clock or found["name"]
         return spark_literal(values[name]) if name in values else found[0]
 

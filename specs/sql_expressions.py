@@ -15,9 +15,9 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import SqlError
 from isolitmus.model.failing import RANGES
-from isolitmus.model.sql_types import INTEGERS, common_type, decimal_of, decimal_type, is_number
+from isolitmus.model.sql_types import INTEGERS, decimal_of, decimal_type, is_number
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.sql_functions import FunctionReader, unified, untyped
+from isolitmus.specs.sql_functions import FunctionReader, decimals, unified, untyped
 from isolitmus.specs.sql_literals import GIVES, coerced, explicit_cast, number, operand_type
 from isolitmus.specs.sql_scope import only
 
@@ -49,6 +49,11 @@ AGGREGATES: Mapping[type[exp.Expr], ex.AggregateName] = {
     exp.Min: "min",
     exp.Max: "max",
 }
+TIMES: Mapping[type[exp.Expr], ex.Parameter] = {
+    exp.CurrentDate: ex.Parameter("current_date()", "DATE"),
+    exp.CurrentTimestamp: ex.Parameter("current_timestamp()", "TIMESTAMP"),
+}
+"""What a clock says, once for a statement."""
 Context = Literal["row", "aggregate", "constant"]
 
 
@@ -85,10 +90,8 @@ class _ExpressionReader:
 
     def _opaque(self, node: exp.Expr) -> ex.Expr:
         """What is not modelled, with the columns that it names."""
-        if isinstance(node, exp.CurrentDate):
-            return ex.Parameter("current_date()", "DATE")
-        if isinstance(node, exp.CurrentTimestamp):
-            return ex.Parameter("current_timestamp()", "TIMESTAMP")
+        if type(node) in TIMES:
+            return TIMES[type(node)]
         named = [self.scope.resolve(column) for column in node.find_all(exp.Column)]
         condition = isinstance(node, exp.Predicate | exp.Connector | exp.Not)
         text = self.scope.place.written(node)
@@ -152,6 +155,8 @@ class _ExpressionReader:
                 return self._subquery("exists", node)
             case exp.Subquery():
                 return self._subquery("scalar", node)
+        if type(node) in TIMES:
+            place.refuse(node, TIMES[type(node)].unsaid, "opaque")
         found = FunctionReader(place, self.read).function(node, null)
         if found is None:
             place.refuse(node, f"'{place.written(node)}' {OUTSIDE}", "opaque")
@@ -228,7 +233,7 @@ class _ExpressionReader:
                     node, f"a remainder of anything but INT and BIGINT {OUTSIDE}", "opaque"
                 )
             exact = "DOUBLE" not in types
-            wanted = [_decimal(operand_type(v)) if exact else "DOUBLE" for v in both]
+            wanted = [decimals(operand_type(v)) if exact else "DOUBLE" for v in both]
             found = _result(op, *wanted) if exact else "DOUBLE"
             if found is None:
                 place.refuse(node, f"a result of more than 38 digits {OUTSIDE}", "opaque")
@@ -316,11 +321,6 @@ def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
         if isinstance(value.value, int) and low <= value.value <= high:
             return ex.Const(value.value, "INT")
     return value
-
-
-def _decimal(type_: Type) -> Type:
-    """The decimals that an operand beside decimals is."""
-    return common_type((type_, "DECIMAL(1,0)")) or type_
 
 
 def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:

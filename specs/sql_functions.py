@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
-from isolitmus.model.sql_types import common_type, decimal_of, is_number
+from isolitmus.model.sql_types import common_type, decimal_of, is_number, quotient_type
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.sql_literals import GIVES, coerced
+from isolitmus.specs.sql_literals import GIVES, coerced, operand_type
 from isolitmus.specs.sql_scope import only
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     Reading = Callable[[exp.Expr, Type], ex.Expr]
 
-__all__ = ["FunctionReader", "unified", "untyped"]
+__all__ = ["FunctionReader", "decimals", "unified", "untyped"]
 
 
 class Signature(NamedTuple):
@@ -49,6 +50,9 @@ SIGNATURES: Mapping[type[exp.Expr], Signature] = {
         "STRING",
         optional=("length",),
     ),
+    exp.Replace: Signature(
+        "replace", {"this": "STRING", "expression": "STRING", "replacement": "STRING"}, "STRING"
+    ),
     exp.Year: Signature("year", {"this": "DATE"}, "INT"),
     exp.Month: Signature("month", {"this": "DATE"}, "INT"),
     exp.Day: Signature("day", {"this": "DATE"}, "INT"),
@@ -59,6 +63,13 @@ SIGNATURES: Mapping[type[exp.Expr], Signature] = {
         "datediff", {"this": "DATE", "expression": "DATE"}, "INT", fixed=("unit",)
     ),
 }
+
+
+DIGESTS = {"256": "sha256", "0": "sha256"}
+"""The digests that sha2 makes, by its bits; those that DuckDB has as well."""
+ATOM = r"(?:[\w ,:;@=/%#!~'\"<>-]|\.|\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_.])+\])[*+?]?"
+ALIKE = re.compile(rf"\^?(?:{ATOM}|\((?:{ATOM}|\|)+\)[*+?]?|\|)*\$?", re.ASCII)
+"""Regular expressions that mean the same in Java, in DuckDB and in Python, of texts of one line."""
 
 
 def unified(
@@ -78,6 +89,15 @@ def unified(
         ex.Const(None, target) if untyped(value) else coerced(place, part, value, target)
         for part, value in zip(nodes, values, strict=True)
     ]
+
+
+def decimals(type_: Type) -> Type:
+    """The decimals that an operand beside decimals is.
+
+    >>> decimals("INT"), decimals("DECIMAL(5,2)")
+    ('DECIMAL(10,0)', 'DECIMAL(5,2)')
+    """
+    return common_type((type_, "DECIMAL(1,0)")) or type_
 
 
 def untyped(value: ex.Expr) -> bool:
@@ -121,6 +141,14 @@ class FunctionReader:
             case exp.TsOrDsToDate():
                 only(self.place, node, "this")
                 return self.wanted(node.this, "DATE")
+            case exp.MD5() | exp.SHA() | exp.SHA2():
+                only(self.place, node, "this", "length")
+                return self.digest(node)
+            case exp.RegexpLike():
+                return self.matches(node)
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
+                only(self.place, node, "this", "expression")
+                return self.within(node)
             case exp.Abs():
                 operand = self.number(node.this)
                 return ex.Call("abs", (operand,), operand.type)
@@ -189,14 +217,62 @@ class FunctionReader:
         return ex.Call(name, tuple(values), type_)
 
     def divided(self, node: exp.Div) -> ex.Expr:
-        """Numbers are divided as DOUBLE; what digits a quotient of decimals has is not modelled."""
+        """Numbers are divided as DOUBLE, decimals and integers beside them as decimals."""
         parts = (node.this, node.expression)
         values = list(map(self.number, parts))
         types = {value.type for value in values}
-        if "DOUBLE" not in types and any(decimal_of(type_) for type_ in types):
-            self.place.refuse(node, f"a quotient of decimals {OUTSIDE}", "opaque")
-        both = [coerced(self.place, p, v, "DOUBLE") for p, v in zip(parts, values, strict=True)]
-        return ex.Call("divide", tuple(both), "DOUBLE")
+        exact = "DOUBLE" not in types and any(decimal_of(type_) for type_ in types)
+        wanted = [decimals(operand_type(v)) if exact else "DOUBLE" for v in values]
+        found = quotient_type(*wanted) if exact else "DOUBLE"
+        if found is None:
+            problem = f"a quotient of decimals with fewer than 6 digits behind the point {OUTSIDE}"
+            self.place.refuse(node, problem, "opaque")
+        both = [
+            coerced(self.place, part, value, type_)
+            for part, value, type_ in zip(parts, values, wanted, strict=True)
+        ]
+        return ex.Call("divide", tuple(both), found)
+
+    def text(self, node: exp.Expr) -> ex.Expr:
+        """An operand that is a text already: here Spark makes none of a number."""
+        value = self.read(node, "STRING")
+        if value.type != "STRING":
+            problem = f"'{self.place.written(node)}' is {value.type}; STRING is wanted here"
+            self.place.refuse(node, problem, "type")
+        return value
+
+    def within(self, node: exp.Expr) -> ex.Expr:
+        """Whether a text begins with another, which Spark's optimizer has as LIKE, ends with it or has it in it."""
+        texts = [self.text(part) for part in (node.this, node.expression)]
+        if not isinstance(node, exp.StartsWith):
+            return ex.Call(type(node).__name__.lower(), tuple(texts), "BOOLEAN")
+        first = texts[1].value if isinstance(texts[1], ex.Const) else None
+        if not isinstance(first, str) or not first or {"%", "_", "\\"} & set(first):
+            self.place.refuse(node, "startswith takes a text without % _ and \\", "opaque")
+        return ex.Call("like", (texts[0], ex.Const(f"{first}%", "STRING")), "BOOLEAN")
+
+    def digest(self, node: exp.Expr) -> ex.Expr:
+        """``md5``, ``sha1``, or ``sha2`` with so many bits."""
+        length = node.args.get("length")
+        bits = "256" if length is None else length.name
+        plain = {"MD5": "md5", "SHA": "sha1"}
+        name = plain.get(type(node).__name__) or DIGESTS.get(bits)
+        if name is None:
+            self.place.refuse(
+                node, f"sha2 with other bits than {', '.join(DIGESTS)} {OUTSIDE}", "opaque"
+            )
+        return ex.Call("digest", (self.text(node.this), ex.Const(name, "STRING")), "STRING")
+
+    def matches(self, node: exp.Expr) -> ex.Expr:
+        only(self.place, node, "this", "expression")
+        subject, pattern = self.wanted(node.this, "STRING"), self.text(node.expression)
+        said = pattern.value if isinstance(pattern, ex.Const) else None
+        if not (isinstance(said, str) and ALIKE.fullmatch(said)):
+            problem = (
+                "of a regular expression letters, digits, . * + ? ^ $ | ( ) and sets are modelled"
+            )
+            self.place.refuse(node, problem, "opaque")
+        return ex.Call("rlike", (subject, pattern), "BOOLEAN")
 
     def date_sum(
         self, node: exp.Add | exp.Sub, left: ex.Expr, right: ex.Expr | None = None

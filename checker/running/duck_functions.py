@@ -41,6 +41,27 @@ MACROS = (
     ELSE error('no truth value') END""",
     """CREATE OR REPLACE MACRO quotient(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL
     WHEN b = 0 THEN error('division by zero') ELSE a / b END""",
+    """CREATE OR REPLACE MACRO whole_of(x) AS CAST(replace(CAST(x AS VARCHAR), '.', '') AS HUGEINT)""",
+    """CREATE OR REPLACE MACRO scale_of(x) AS CASE WHEN strpos(CAST(x AS VARCHAR), '.') = 0 THEN 0
+    ELSE length(CAST(x AS VARCHAR)) - strpos(CAST(x AS VARCHAR), '.') END""",
+    """CREATE OR REPLACE MACRO rounded(n, d) AS n // d + CASE WHEN n % d >= d - n % d THEN 1 ELSE 0 END""",
+    """CREATE OR REPLACE MACRO with_point(n, scale) AS
+    CAST(n // CAST('1' || repeat('0', scale) AS HUGEINT) AS VARCHAR) || '.' ||
+    lpad(CAST(n % CAST('1' || repeat('0', scale) AS HUGEINT) AS VARCHAR), scale, '0')""",
+    """CREATE OR REPLACE MACRO decimal_quotient(a, b, scale) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL
+    WHEN b = 0 THEN error('division by zero') ELSE CASE WHEN (a < 0) <> (b < 0) THEN '-' ELSE '' END ||
+    with_point(rounded(abs(whole_of(a)) * CAST('1' || repeat('0', scale + scale_of(b) - scale_of(a)) AS HUGEINT),
+    abs(whole_of(b))), scale) END""",
+    """CREATE OR REPLACE MACRO scientific(digits, power) AS digits[1] || '.' ||
+    CASE WHEN length(rtrim(digits, '0')) > 1 THEN rtrim(digits, '0')[2:] ELSE '0' END || 'E' || power""",
+    """CREATE OR REPLACE MACRO text_of_positive(s) AS CASE
+    WHEN contains(s, 'e') THEN scientific(replace(split_part(s, 'e', 1), '.', ''), CAST(CAST(split_part(s, 'e', 2) AS INT) AS VARCHAR))
+    WHEN CAST(s AS DOUBLE) >= 1e7 THEN scientific(replace(s, '.', ''), CAST(strpos(s, '.') - 2 AS VARCHAR))
+    WHEN CAST(s AS DOUBLE) >= 1e-3 THEN s
+    ELSE scientific(ltrim(replace(s, '.', ''), '0'),
+    CAST(length(ltrim(replace(s, '.', ''), '0')) - length(s) + 1 AS VARCHAR)) END""",
+    """CREATE OR REPLACE MACRO text_of_double(x) AS CASE WHEN x IS NULL THEN NULL WHEN x < 0
+    THEN '-' || text_of_positive(CAST(-x AS VARCHAR)) ELSE text_of_positive(CAST(x AS VARCHAR)) END""",
     """CREATE OR REPLACE MACRO part_of_text(x, start, n) AS CASE
     WHEN x IS NULL OR start IS NULL OR n IS NULL THEN NULL ELSE
     substring(x, greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END, 1),
@@ -120,11 +141,13 @@ def _as_spark_computes(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Cast):
         found = _cast(node.this, *_types(node))
     elif isinstance(node, exp.Div):
-        found = exp.Anonymous(this="quotient", expressions=[node.this, node.expression])
+        found = _quotient(node)
     elif isinstance(node, exp.Substring):
         length = node.args.get("length") or exp.Literal.number(ALL)
         parts = [node.this, node.args["start"], length]
         found = exp.Anonymous(this="part_of_text", expressions=parts)
+    elif isinstance(node, exp.SHA2):
+        found = exp.Anonymous(this="sha256", expressions=[node.this])
     elif isinstance(node, exp.TsOrDsToDate):
         found = node.this
     elif isinstance(node, exp.Sum):
@@ -134,6 +157,16 @@ def _as_spark_computes(node: exp.Expr) -> exp.Expr:
     if CAST_OF in meta:
         found = _cast(found if found is not node else node.copy(), *meta[CAST_OF])
     return found
+
+
+def _quotient(node: exp.Div) -> exp.Expr:
+    """A quotient; of decimals with all the digits that its type has."""
+    parts, found = [node.this, node.expression], decimal_of(node.meta.get(GIVES, ""))
+    if found is None:
+        return exp.Anonymous(this="quotient", expressions=parts)
+    scale = exp.Literal.number(found[1])
+    exact = exp.Anonymous(this="decimal_quotient", expressions=[*parts, scale])
+    return _typed(exact, node.meta[GIVES])
 
 
 def _types(node: exp.Cast) -> tuple[Type | None, Type | None]:
@@ -147,6 +180,8 @@ def _cast(operand: exp.Expr, source: Type | None, target: Type | None) -> exp.Ex
         operand = exp.Anonymous(this=_macro(target), expressions=[operand])
     elif target in INTEGERS and source is not None and _fractional(source):
         operand = exp.Anonymous(this="trunc", expressions=[operand])
+    elif (source, target) == ("DOUBLE", "STRING"):
+        operand = exp.Anonymous(this="text_of_double", expressions=[operand])
     return _typed(operand, target)
 
 

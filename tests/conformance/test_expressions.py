@@ -1,5 +1,9 @@
 """Expressions on Spark: what they give, and what Delta records of the conditions that are made of them."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import sleep
+
 import pytest
 from formats.drawn_expressions import LITERALS, ROWS, TABLE, TYPES, expressions
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +24,8 @@ from isolitmus.specs.sql import read_statement
 
 pytestmark = pytest.mark.spark
 
+MIDNIGHT_NEAR = 57
+"""From this minute of the last hour the day may change while a test runs."""
 DRAWN, AT_ONCE, SINGLE = 300, 60, 8
 VALUES = [
     ", ".join(ROWS[type_][k % len(ROWS[type_])] if k < 5 else "NULL" for type_ in TYPES.values())
@@ -94,13 +100,14 @@ GONE = "DELETE FROM t WHERE id = {}"
 ADDED = "INSERT INTO t VALUES (7, '3', DATE '2026-01-02', NULL, 2.25, 1.5)"
 
 
-def concurrent(part, a, b):
+def concurrent(part, a, b, clock=""):
     """A statement that another one overtakes, on a table of one row a file."""
     inits = ", ".join(f'"INSERT INTO t VALUES {row}"' for row in INITS)
     return read_litmus(
         f"""
         title    = "A condition that another statement meets"
         schedule = "a.start b a.commit"
+        {clock}
 
         [table]
         columns        = "id INT, s STRING, d DATE, ts TIMESTAMP, m DECIMAL(10,2), x DOUBLE"
@@ -132,12 +139,55 @@ def concurrent(part, a, b):
         ("", "INSERT INTO t SELECT * FROM t WHERE concat(s, 'x') = '3x'", GONE.format(4)),
         ("d", "INSERT INTO t SELECT * FROM t WHERE 1 = 0", ADDED),
         ("d", "DELETE FROM t WHERE 1 = 0", ADDED),
+        ("", "DELETE FROM t WHERE s RLIKE '^3'", GONE.format(2)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE s RLIKE '^3'", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE startswith(s, '3')", GONE.format(2)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE contains(s, '3')", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE endswith(s, '3')", GONE.format(2)),
+        ("s", "DELETE FROM t WHERE sha2(s, 256) < 'a'", ADDED),
+        ("", "INSERT INTO t SELECT * FROM t WHERE md5(s) < 'a'", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE m / 2 > 1", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE CAST(x AS STRING) = '0.5'", GONE.format(4)),
+        ("", "INSERT INTO t SELECT * FROM t WHERE replace(s, '3', 'a') = 'a'", GONE.format(4)),
         ("", "DELETE FROM t WHERE 1 = 0", ADDED),
         ("d", "DELETE FROM t WHERE 1 = 1 AND id = 1", GONE.format(2)),
     ],
 )
 def test_delta_records_of_a_condition_what_the_model_does(session, part, a, b):
     test = concurrent(part, a, b)
+    assert differences(test, protocol("delta-serializable"), carries(session)) == ()
+
+
+CLOCKED = [
+    ("d", "DELETE FROM t WHERE d < current_date()", ADDED),
+    ("d", "DELETE FROM t WHERE d > current_date() - 7", ADDED),
+    ("d", "INSERT INTO t SELECT * FROM t WHERE d >= date_sub(current_date(), 30)", ADDED),
+    ("", "UPDATE t SET x = 9 WHERE ts < current_timestamp() AND id > 2", GONE.format(1)),
+    (
+        "",
+        "INSERT INTO t SELECT id, s, current_date(), ts, m, x FROM t WHERE ts > now()",
+        GONE.format(1),
+    ),
+    (
+        "d",
+        (
+            "MERGE INTO t USING (SELECT 9 AS id) k ON t.id = k.id AND t.d > current_date()"
+            " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, d) VALUES (k.id, current_date())"
+        ),
+        ADDED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "a", "b"), CLOCKED)
+def test_delta_records_of_the_clock_what_it_does_of_a_literal(session, part, a, b):
+    """Spark is given the function, the model what the clock says today."""
+    while (now := datetime.now(UTC)).hour == 23 and now.minute > MIDNIGHT_NEAR:
+        sleep(1)
+    test = concurrent(part, a, b, f'clock = "{now:%Y-%m-%d %H:%M:%S}"')
+    asked = replace(test.transactions["a"], sql=a)
+    assert asked.sql != test.transactions["a"].sql
+    test = replace(test, transactions={**test.transactions, "a": asked})
     assert differences(test, protocol("delta-serializable"), carries(session)) == ()
 
 

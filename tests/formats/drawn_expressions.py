@@ -87,6 +87,9 @@ def _typed(draw, type_, depth):
         return draw(expressions(wanted, depth))
 
     text = of("STRING")
+    quotient = (
+        f"({of('DECIMAL(10,2)')} / {of(draw(st.sampled_from(['DECIMAL(10,2)', 'INT', 'BIGINT'])))})"
+    )
     match type_:
         case "INT":
             a, b, day = of("INT"), of("INT"), of("DATE")
@@ -106,6 +109,8 @@ def _typed(draw, type_, depth):
                 f"({text} || {of('STRING')})", f"CAST({of('INT')} AS STRING)",
                 f"CAST({of('DATE')} AS STRING)", f"CAST({of('TIMESTAMP')} AS STRING)",
                 f"CAST({of('BOOLEAN')} AS STRING)", f"CAST({of('DECIMAL(10,2)')} AS STRING)",
+                f"CAST({of('DOUBLE')} AS STRING)", f"CAST({quotient} AS STRING)", f"md5({text})",
+                f"sha2({text}, 256)", f"sha1({text})", f"replace({text}, 'a', {of('STRING')})",
             ]  # fmt: skip
         case "DATE":
             days = draw(st.integers(-40, 40))
@@ -121,13 +126,13 @@ def _typed(draw, type_, depth):
             return [
                 f"CAST(({a} + {b}) AS DECIMAL(10,2))", f"CAST(({a} * 1.5) AS DECIMAL(10,2))",
                 f"CAST(({a} - {of('INT')}) AS DECIMAL(10,2))", f"CAST({of('INT')} AS DECIMAL(10,2))",
-                f"CAST({text} AS DECIMAL(10,2))", f"abs({a})", f"(-{a})",
+                f"CAST({text} AS DECIMAL(10,2))", f"abs({a})", f"(-{a})", f"CAST({quotient} AS DECIMAL(10,2))",
             ]  # fmt: skip
         case "DOUBLE":
             a, b = of("DOUBLE"), of("DOUBLE")
             return [
                 f"({a} + {b})", f"({a} - {of('INT')})", f"({of('INT')} / {of('INT')})", f"({a} / {b})",
-                f"CAST({of('DECIMAL(10,2)')} AS DOUBLE)", f"CAST({text} AS DOUBLE)", f"(-{a})",
+                f"CAST({of('DECIMAL(10,2)')} AS DOUBLE)", f"CAST({text} AS DOUBLE)", f"(-{a})", f"CAST({quotient} AS DOUBLE)",
             ]  # fmt: skip
     return draw(conditions(depth))
 
@@ -156,6 +161,13 @@ def conditions(draw, depth):
     if type_ == "STRING":
         pattern = draw(st.sampled_from(["a%", "%c", "a_c", "a%c", "%", "abc", "_%"]))
         found += [f"({a} LIKE '{pattern}')", f"({a} NOT LIKE '{pattern}')"]
+        regular = draw(st.sampled_from(["^a", "b.?c$", "[0-9]+", "^(a|3)*$", "[^a]"]))
+        found += [
+            f"({a} RLIKE '{regular}')",
+            f"startswith({a}, 'a')",
+            f"endswith({a}, {b})",
+            f"contains({a}, {b})",
+        ]
     if type_ != "BOOLEAN":
         column = next(name for name, of in TYPES.items() if of == type_)
         literals = ", ".join(draw(st.lists(st.sampled_from(LITERALS[type_][:2]), min_size=1)))

@@ -58,8 +58,8 @@ class Select:
         return self.version is None and not self.alias
 
 
-JoinKind = Literal["inner", "left", "semi", "anti"]
-"""JoinKind a source is joined with those before it."""
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+"""How a source is joined with those before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class Workload(Readable):
     """Parameters that have one value in all runs that overlap."""
     apart: frozenset[tuple[str, str]] = frozenset()
     """Pairs of jobs of which no two runs ever overlap, either way around; of a job with itself, too."""
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """Of tables that are not Delta's the format; jobs only read them."""
     level: str | None = None
     """What the tables' property delta.isolationLevel says, if it is there."""
     text: str = ""
@@ -88,6 +90,14 @@ class Workload(Readable):
     def statements(self) -> tuple[JobStatement, ...]:
         """Those of all jobs."""
         return tuple(one for job in self.jobs.values() for one in job.statements)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted of its tables."""
+        return tuple(
+            f"{table} is of format {format_}, of which no commit check knows: nobody writes to it while jobs run"
+            for table, format_ in self.formats.items()
+        )
 
     def overlap(self, a: str, b: str) -> bool:
         """Whether a run of the one job and a run of the other may be under way at a time."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.default import DELTA
 from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_scope import DIALECT, SqlText
@@ -31,15 +32,17 @@ ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty
 
 
 class Declared(NamedTuple):
-    """A table's name, the keys that a litmus file has for it, and its isolation level."""
+    """A table's name, the keys that a litmus file has for it, its isolation level, and its format."""
 
     name: str
     table: TomlTable
     level: str | None
+    format: str = DELTA
 
 
-def read_ddl(text: str, label: str) -> Declared:
-    """The table that a statement makes; SqlError with the place for what is no such statement.
+def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
+    """The table that a statement makes; SqlError with the place for what is no such statement. A ``source`` may be of
+    another format than Delta: its properties are passed over.
 
     >>> found = read_ddl("CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)", "f")
     >>> found.name, found.table
@@ -54,7 +57,7 @@ def read_ddl(text: str, label: str) -> Declared:
         place.refuse(tree, "a table's DDL is CREATE TABLE name (column TYPE, …) USING delta …")
     table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place))}
     properties = tree.args.get("properties")
-    level = None
+    level, format_ = None, DELTA
     for found in properties.expressions if properties is not None else ():
         match found:
             case exp.PartitionedByProperty():
@@ -67,10 +70,13 @@ def read_ddl(text: str, label: str) -> Declared:
                     level = value
                 else:
                     table.setdefault("properties", {})[key] = value.lower()
-        if isinstance(found, exp.FileFormatProperty) and found.this.name.upper() != "DELTA":
-            place.refuse(
-                found, f"a table of format {found.this.name} has no commit check; USING delta"
-            )
+        if isinstance(found, exp.FileFormatProperty):
+            format_ = found.this.name.lower()
+            if format_ != DELTA and not source:
+                place.refuse(found, f"a table of format {format_} has no commit check; USING delta")
+    if format_ != DELTA:
+        table = {key: table[key] for key in ("columns", "partitioned_by") if key in table}
+        return Declared(schema.this.name, table, None, format_)
     return Declared(schema.this.name, table, level)
 
 

@@ -63,18 +63,6 @@ class StoringReader(JoinReader):
             )
         return tuple(order)
 
-    def unjoined(self, node: exp.Expr, schema: Schema, query: qu.Query) -> None:
-        """Refuse a query in which the table that is written to is joined: which filters Spark makes of its
-        condition, and so what is recorded, is up to its optimizer.
-        """
-        joined = [branch for branch in query if isinstance(branch, qu.Joined)]
-        if schema.name in qu.sources(tuple(joined)):
-            self.place.refuse(
-                node,
-                f"{schema.name} is written to and stands in a join or a nested query: what Delta records of"
-                " that is not modelled",
-            )
-
     def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
         if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
             return
@@ -129,7 +117,6 @@ class InsertReader(StoringReader):
         self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
         query = self.query(node.expression, types)
-        self.unjoined(node, schema, query)
         keyed = any(not isinstance(branch, qu.Values) and branch.keys for branch in query)
         if keyed:
             self.apart(features(schema=schema) | {"GROUP BY in an INSERT"}, node)

@@ -37,12 +37,18 @@ HOW: Mapping[tuple[str, str], qu.JoinKind] = {
     ("", "CROSS"): "inner",
     ("LEFT", ""): "left",
     ("LEFT", "OUTER"): "left",
+    ("RIGHT", ""): "right",
+    ("RIGHT", "OUTER"): "right",
+    ("FULL", ""): "full",
+    ("FULL", "OUTER"): "full",
     ("LEFT", "SEMI"): "semi",
     ("", "SEMI"): "semi",
     ("LEFT", "ANTI"): "anti",
     ("", "ANTI"): "anti",
 }
 """The joins, by what sqlglot calls their side and kind."""
+OUTER = ("right", "full")
+"""Joins that keep every row of their right side, beside NULLs where it has no partner."""
 BESIDE = f"a subquery beside a join {OUTSIDE}"
 
 
@@ -101,20 +107,23 @@ class JoinReader(QueryReader):
         sources = [qu.JoinSource(query)]
         sides: list[Side | None] = [side]
         for part in node.args.get("joins") or ():
-            only(self.place, part, "this", "side", "kind", "on", "using")
+            only(self.place, part, "this", "method", "side", "kind", "on", "using")
             how = HOW.get((part.side.upper(), part.kind.upper()))
-            if how is None:
-                self.place.refuse(part, f"a join {part.side} {part.kind} {OUTSIDE}")
+            if how is None or part.method:
+                self.place.refuse(part, f"a join {part.method or part.side} {part.kind} {OUTSIDE}")
             query, side = self.side(part.this)
             scope = NameScope(self.place, (*sides, side), BESIDE)
             sources.append(qu.JoinSource(query, how, self.paired(part, scope, side)))
-            sides.append(side if how in ("inner", "left") else None)
+            sides.append(None if how in ("semi", "anti") else side)
         scope = NameScope(self.place, tuple(sides), BESIDE)
         keys = self.keys(scope, node.args.get("group"))
         grouped = bool(keys) or any(map(aggregates, node.expressions))
         items = self.items(node, scope, types, keys, grouped=grouped)
         where = self.where(scope, node.args.get("where"))
-        kept = [_narrowed(source, k, where) for k, source in enumerate(sources)]
+        kept = [
+            _narrowed(source, k, None if any(s.how in OUTER for s in sources[k + 1 :]) else where)
+            for k, source in enumerate(sources)
+        ]
         return qu.Joined(tuple(kept), items, where, grouped, keys)
 
     def items(
@@ -250,7 +259,7 @@ def _narrowed(source: qu.JoinSource, side: int, where: ex.Expr | None) -> qu.Joi
     branch = source.query[0]
     if not isinstance(branch, qu.Select) or branch.keys or branch.where is not None:
         return source
-    said = ex.conjuncts(source.on)
+    said = () if source.how in OUTER else ex.conjuncts(source.on)
     if source.how == "inner":
         said += ex.conjuncts(where)
 

@@ -47,7 +47,6 @@ class MergeReader(StoringReader):
         only(self.place, node, "this", "using", "on", "whens")
         schema, target = self.table(node.this)
         source, query = self.merge_source(node.args["using"])
-        self.unjoined(node.args["using"], schema, query)
         if source.name.lower() == target.name.lower():
             self.place.refuse(
                 node.args["using"], f"both sides are called '{source.name}'; give one an alias"

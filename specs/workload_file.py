@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.default import DELTA
 from isolitmus.model.errors import NoLitmusTest, SqlError, near
 from isolitmus.model.expression import TRUE, ColumnRef, walk
 from isolitmus.model.query import items_of
@@ -80,9 +81,9 @@ def workload_of(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    schemas, level = _tables(document)
+    schemas, level, formats = _tables(document)
     shared = _types(document.at("shared", document.get("shared", dict, {})))
-    reader = _JobReader(schemas, shared)
+    reader = _JobReader(schemas, shared, formats)
     jobs: dict[str, Job] = {}
     given = document.inner("jobs", most=100)
     if not given.value:
@@ -94,12 +95,29 @@ def workload_of(
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     return Workload(
-        name, title, schemas, jobs, shared, _apart(given, jobs), level, document.source.text, path
+        name,
+        title,
+        schemas,
+        jobs,
+        shared,
+        _apart(given, jobs),
+        formats,
+        level,
+        document.source.text,
+        path,
     )
 
 
-def _tables(document: Node) -> tuple[dict[str, Schema], str | None]:
-    """The tables, by DDL or as a litmus file has them, and the level that they have."""
+class _Declared(NamedTuple):
+    """The tables, the level that they have, and the formats of those that are not Delta's."""
+
+    schemas: dict[str, Schema]
+    level: str | None
+    formats: dict[str, str]
+
+
+def _tables(document: Node) -> _Declared:
+    """The tables, by DDL or as a litmus file has them."""
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -109,19 +127,24 @@ def _tables(document: Node) -> tuple[dict[str, Schema], str | None]:
         schemas, inits = read_tables(document, read_table)
         if any(inits):
             document.refuse("a workload has no init: what holds, holds for any rows")
-        return schemas, _level(document, level)
+        return _Declared(schemas, _level(document, level), {})
     for key in ("table", "tables"):
         if key in document:
             document.refuse(f"ddl and {key} both say what the tables are; leave one out", key)
     found: dict[str, Schema] = {}
+    formats: dict[str, str] = {}
     for text in texts:
-        declared = read_ddl(text, f"{document.source.place_of('ddl', text)}, in ddl")
+        declared = read_ddl(text, f"{document.source.place_of('ddl', text)}, in ddl", source=True)
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(f"ddl makes the table '{declared.name}' twice")
         node = Node(declared.table, "ddl", document.source)
         found[declared.name] = read_table(declared.name, node)
         level = level or declared.level
-    return found, _level(document, level)
+        if declared.format != DELTA:
+            formats[declared.name] = declared.format
+    if len(formats) == len(found):
+        document.refuse(f"ddl makes no table of format delta, only {', '.join(formats.values())}")
+    return _Declared(found, _level(document, level), formats)
 
 
 def _level(document: Node, level: object) -> str | None:
@@ -163,6 +186,7 @@ class _JobReader:
 
     schemas: Mapping[str, Schema]
     shared: Mapping[str, Type]
+    formats: Mapping[str, str]
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
@@ -263,6 +287,11 @@ class _JobReader:
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
                 " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT are looked at"
+            )
+        if not isinstance(found, Read) and found.target in self.formats:
+            node.refuse(
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which is of format"
+                f" {self.formats[found.target]} and has no commit check; jobs only read such a table"
             )
         own = {name: query.read for name, query in let.items() if name in parameters(text)}
         named = dict.fromkeys(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.checker.delta.joining import scanned_by
 from isolitmus.checker.delta.skipping import (
     Filters,
     command_filters,
@@ -66,6 +67,9 @@ class Access:
     """Conditions of which a row that ON pairs must meet one."""
     subquery: ex.Subquery | None = None
     """The subquery itself."""
+    doubtful: tuple[qu.Joined, int] | None = None
+    """The join that it stands in, and where, if what Spark's optimizer makes of that is not modelled: then at most
+    this is recorded."""
 
     @property
     def scan(self) -> bool:
@@ -180,8 +184,9 @@ def of_branch(
     """
     items = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
     if isinstance(branch, qu.Joined):
-        for source in branch.sources:
-            yield from _of_query(source.query, stream=stream)
+        for side, source in enumerate(branch.sources):
+            for read in _of_query(source.query, target, stream=stream):
+                yield _in_join(read, branch, side)
     if isinstance(branch, qu.Select):
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
@@ -199,6 +204,14 @@ def of_branch(
         yield Access(
             subquery.table, subquery.where, "subquery", kind, planned=stream, subquery=subquery
         )
+
+
+def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:
+    """The read of a source of a join, by what Spark makes of the whole."""
+    if access.tracked != "files" or access.role != "query":
+        return access
+    where, certain = scanned_by(branch, side)
+    return replace(access, where=where, doubtful=None if certain else (branch, side))
 
 
 def _of_values(values: Iterator[ex.Expr] | tuple[ex.Expr, ...]) -> Iterator[Access]:

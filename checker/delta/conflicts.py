@@ -102,7 +102,7 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     if added_where(winner, loser, loser.wide) is not None:
         raise UndeterminedError(
             "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
-            " makes of a condition on other columns, too: say apart what is said of partitions"
+            " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
         )
     return False
 
@@ -143,7 +143,7 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     if doubted and not loser.settings.backfill:
         raise UndeterminedError(
             f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
-            " of a condition"
+            " of a condition or a join"
         )
     return False
 

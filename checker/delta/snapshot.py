@@ -160,18 +160,41 @@ class Snapshot:
     def _joined(self, branch: qu.Joined) -> tuple[list[tuple[Row, ...]], tuple[RowRead, ...]]:
         """The rows that the sources of a join have together, one for each side, and what was read."""
         combined: list[tuple[Row, ...]] = [()]
+        nothing: list[Row] = []
         reads: list[RowRead] = []
         for source in branch.sources:
             result = self.query(source.query)
             reads += result.reads
             rows = [row for part in result.branches for row in part]
-            width = len(qu.items_of(source.query[0]))
-            combined = [
+            nothing.append((None,) * len(qu.items_of(source.query[0])))
+            joined = [
                 (*before, row)
                 for before in combined
-                for row in _partners(source, before, rows, (None,) * width)
+                for row in _partners(source, before, rows, nothing[-1])
             ]
+            if source.how in ("right", "full"):
+                joined += [
+                    (*nothing[:-1], row)
+                    for row in rows
+                    if not any(holds(source.on, (*before, row)) for before in combined)
+                ]
+            combined = joined
         return combined, tuple(reads)
+
+    def _contributes(self, branch: qu.Joined, side: int, file: File) -> bool:
+        """Whether the result of a join has a row that a file of one of its tables gave, so that no engine skips it."""
+        table = branch.sources[side].query[0]
+        combined, _ = self._joined(branch)
+        found = {
+            rows[side]
+            for rows in combined
+            if holds(branch.where, rows) and any(v is not None for v in rows[side])
+        }
+        there = branch.sources[side].how not in ("semi", "anti") and isinstance(table, qu.Select)
+        return there and any(
+            tuple(evaluate(item, (row.values,)) for item in qu.items_of(table)) in found
+            for row in file.rows
+        )
 
     def _bound(self, branch: qu.Branch) -> qu.Branch:
         where = None if branch.where is None else self.bound((branch.where,))[0]
@@ -311,14 +334,21 @@ class Snapshot:
             if access.tracked == "plan" or (access.scan and not self.skipping):
                 continue
             filters = access.filters(schema)
-            recorded = wide if filters.open(schema) else predicates
+            unclear = access.doubtful is not None and bool(schema.partition_indexes)
+            recorded = wide if unclear or filters.open(schema) else predicates
             recorded.append(self.bound(filters.partition))
             if access.tracked == "files":
                 kept = filters.files(schema, live, skipping=self.skipping)
                 unsure = {
                     file.path
                     for file in kept
-                    if self.skipping and filters.doubted(schema, file) and not _meets(access, file)
+                    if (
+                        not self._contributes(*access.doubtful, file)
+                        if access.doubtful
+                        else self.skipping
+                        and filters.doubted(schema, file)
+                        and not _meets(access, file)
+                    )
                 }
                 files.update({file.path for file in kept} - unsure)
                 doubted |= unsure
@@ -374,9 +404,9 @@ def _partners(
     """What a source of a join puts beside the rows of those before it."""
     found = [row for row in rows if holds(source.on, (*before, row))]
     match source.how:
-        case "inner":
+        case "inner" | "right":
             return found
-        case "left":
+        case "left" | "full":
             return found or [nothing]
         case "semi":
             return [nothing] if found else []

@@ -55,7 +55,10 @@ class DeltaInstance:
     def _read(self, access: Access) -> TemplateRead:
         schema = self.template.schemas[access.table]
         removed = access.role in ("target", "using")
-        read = TemplateRead(access.table, partial(self._matches, access), removed=removed)
+        matches = partial(self._matches, access)
+        read = TemplateRead(
+            access.table, matches, removed=removed, doubtful=access.doubtful is not None
+        )
         if access.tracked not in ("files", "predicate"):
             return read
         if removed and access.tracked == "predicate":  # the partitions that it writes to
@@ -64,6 +67,8 @@ class DeltaInstance:
             filters = () if access.whole else access.filters(schema).partition
             recorded = partial(self._all_hold, filters)
         surely = partial(self._certain, recorded)
+        if access.doubtful:
+            return read._replace(recorded=recorded, files=access.tracked == "files")
         return read._replace(recorded=recorded, surely=surely, files=access.tracked == "files")
 
     def _all_hold(self, conditions: Sequence[ex.Expr], row: RowTerm) -> Any:
@@ -278,7 +283,7 @@ class DeltaInstance:
             if own and read.surely is not None:
                 return z3.And(read_it, read.surely(fact.row))
         if relation == "removes-meets-reads" and fact.kind == "went":
-            return z3.BoolVal(own and read.files)
+            return z3.BoolVal(own and read.files and not read.doubtful)
         if relation == "removes-meets-removes" and fact.kind == "went":
             return z3.BoolVal(own and read.removed)
         return z3.BoolVal(False)

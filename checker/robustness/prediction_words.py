@@ -34,6 +34,9 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     for loser in dict.fromkeys(meeting.loser for meeting in prediction.meetings):
         yield from _of(loser, [m for m in prediction.meetings if m.loser == loser])
+    if work.assumptions:
+        yield ""
+        yield f"Assumed: {'; '.join(work.assumptions)}."
 
 
 def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:

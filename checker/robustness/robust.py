@@ -108,7 +108,8 @@ class Robustness(Readable):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the answer takes for granted."""
-        return ASSUMED if len(self.workload.tables) < 2 else (*ASSUMED, SEVERAL)
+        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
+        return (*ASSUMED, *several, *self.workload.assumptions)
 
     @property
     def worst(self) -> Counterexample | None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, first_silence, judge, labels
 from isolitmus.model.combine import names_in
-from isolitmus.model.errors import LitmusError, SpecError
+from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
 from isolitmus.model.reads import READ_RELATIONS, needs_reads
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
-from isolitmus.model.statement import Block, statements_of
+from isolitmus.model.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
 from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
 
@@ -57,6 +57,8 @@ UNCLASSED = frozenset(("error_class",))
 format has one."""
 
 
+UNSEEN = (Insert, Delete, Update, Merge, Read)
+"""Statements of which others see nothing before they commit."""
 NOTHING = Effect()
 """What a transaction has done before its first statement."""
 
@@ -106,7 +108,10 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         return form.carry_out(litmus, protocol)
     work = _Work(litmus, protocol, form)
     for step in litmus.schedule.steps:
-        work.take(step)
+        try:
+            work.take(step)
+        except UndeterminedError as error:
+            raise UndeterminedError(f"{error}{work.told()}") from None
         if work.events and work.events[-1].silence is not None:
             work.leave(work.events[-1].silence)
             break
@@ -151,6 +156,7 @@ class _Work:
     events: list[Event]
     states: list[Database]
     started: dict[str, Event]
+    undetermined: dict[str, UndeterminedError]
     driver: Driver
 
     def __init__(self, litmus: Litmus, protocol: Spec | None, form: Format) -> None:
@@ -158,7 +164,7 @@ class _Work:
         self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}
         for spec in self.own.values():
             _format(litmus, spec)
-        self.events, self.started = [], {}
+        self.events, self.started, self.undetermined = [], {}, {}
         try:
             inits = stages(self.form, litmus.tables, litmus.init)
             self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
@@ -188,6 +194,12 @@ class _Work:
         elif step.ends:
             self.commit(name)
 
+    def told(self) -> str:
+        """What is decided of a run that is not, as the end of a sentence: nobody who ended in it saw the rest."""
+        ended = (f"{e.name} {_transaction(self.form, e)}" for e in self.events)
+        found = "; ".join(ended)
+        return f". Decided before that: {found}" if found else ""
+
     def leave(self, silence: str) -> None:
         """End the run in a silence: nobody says what becomes of those that have not ended."""
         done = {event.name for event in self.events}
@@ -210,13 +222,21 @@ class _Work:
         so_far = None if event.effect is NOTHING else event.effect
         if so_far is not None and so_far.error is not None:
             return
-        done = self.driver.effect(name, self.states, event.read_version, so_far)
+        try:
+            done = self.driver.effect(name, self.states, event.read_version, so_far)
+        except UndeterminedError as error:
+            if not isinstance(self.litmus.transactions[name], UNSEEN):
+                raise
+            self.undetermined[name] = error  # nobody sees of it before it commits
+            return
         statement, database = self.litmus.transactions[name], self.states[event.read_version]
         reads = writer(self.form, event).reads
         self.started[name] = reads(replace(event, effect=done), statement, database)
 
     def commit(self, name: str) -> None:
         form, protocol = self.form, self.protocol
+        if name in self.undetermined:
+            raise self.undetermined[name]
         event = after_attempt(form, self.started.pop(name), self.events, len(self.states), protocol)
         if event.conflict is not None:
             statement = self.litmus.transactions[name]

@@ -44,6 +44,8 @@ class TemplateRead(NamedTuple):
     """The statement takes out, or changes, every row that it reads so."""
     surely: Callable[[RowTerm], Any] | None = None
     """What ``recorded`` says, where that is certain; None: it never is."""
+    doubtful: bool = False
+    """Perhaps not all of that is recorded."""
 
 
 class Instance(Protocol):

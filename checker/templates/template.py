@@ -71,6 +71,11 @@ def same_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
     return alike(terms, a, b, dict.fromkeys(schema.partition_indexes))
 
 
+def _empty(row: RowTerm, true: Any) -> RowTerm:
+    """NULL in each column."""
+    return tuple(ValueTerm(one.value, true) for one in row)
+
+
 class _From(NamedTuple):
     """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of tables."""
 
@@ -236,9 +241,11 @@ class Template:
                     joined = (*rows, given.values)
                     met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
                     more.append(_From(joined, met, (*read, *given.sources)))
-                    if source.how == "left":
-                        empty = tuple(ValueTerm(one.value, true) for one in given.values)
-                        more.append(_From((*rows, empty), when, read))
+                    if source.how in ("left", "full"):
+                        more.append(_From((*rows, _empty(given.values, true)), when, read))
+                    if source.how in ("right", "full"):
+                        missed = (row and _empty(row, true) for row in rows)
+                        more.append(_From((*missed, given.values), given.when, given.sources))
             found = more
         return found
 

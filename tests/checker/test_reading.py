@@ -160,6 +160,18 @@ def test_a_litmus_file_with_what_is_not_modelled_reads_and_its_run_is_undecided(
         run(test, protocol("delta-serializable"))
 
 
+def test_what_ends_before_that_is_decided():
+    """b commits while a is under way: whatever a does, it is not seen yet."""
+    test = read_litmus(UNKNOWN.format("DELETE FROM t WHERE mine(id) > 3"), "unknown")
+    with pytest.raises(UndeterminedError) as undecided:
+        run(test, protocol("delta-serializable"))
+    said = "what 'mine(id) > 3' gives is not modelled. Decided before that: b reads version 0, becomes version 1"
+    assert str(undecided.value).endswith(said)
+    other = read_litmus(str(test).replace("a.start b a.commit", "a b"), "unknown")
+    with pytest.raises(UndeterminedError, match=r"gives is not modelled$"):
+        run(other, protocol("delta-serializable"))
+
+
 @pytest.mark.parametrize(
     ("sql", "said"),
     [

@@ -1,13 +1,17 @@
 """Workloads are read, whole, and what is wrong with one is refused in a sentence, with its place."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from isolitmus.checker.robustness.casting import Instances
+from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.robustness.prediction_words import prediction_lines
 from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
+from isolitmus.specs import protocol
 from isolitmus.specs.inferring import inferred
 from isolitmus.specs.job_files import statements_in, workload, workloads
 from isolitmus.specs.sql_parse import Syntax
@@ -94,7 +98,7 @@ def test_what_is_wrong_is_said_with_its_place(case):
 
 OTHER_DDL = {
     "no CREATE TABLE": ("DELETE FROM t", "a table's DDL is CREATE TABLE"),
-    "another format": ("CREATE TABLE t (id INT) USING parquet", "a table of format parquet has no commit check"),
+    "another format": ("CREATE TABLE t (id INT) USING parquet", "ddl makes no table of format delta, only parquet"),
     "a type that is not there": ("CREATE TABLE t (id INT, m MAP<INT, INT>) USING delta", "no type"),
     "a partition that is none": ("CREATE TABLE t (id INT, d INT) USING delta PARTITIONED BY (x)", "names no column: 'x'"),
     "what does not parse": ("CREATE TABLE t (id INT", "this does not parse"),
@@ -107,6 +111,38 @@ def test_ddl_that_is_none(case):
     with pytest.raises(IsolitmusError, match=r"jobs\.toml:1") as refused:
         read('[jobs.a]\nsql = "DELETE FROM t"', f'ddl = "{ddl}"')
     assert message in str(refused.value)
+
+
+SOURCES = """ddl = [
+  "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)",
+  "CREATE TABLE raw (id INT, day DATE) USING parquet PARTITIONED BY (day) TBLPROPERTIES ('parquet.compression' = 'ZSTD')",
+  "CREATE TABLE codes (id INT) USING csv OPTIONS (header = 'true') LOCATION 's3://b/codes'",
+]"""
+INGEST = (
+    '[jobs.a]\nsql = "INSERT INTO t SELECT r.id, r.day FROM raw r JOIN codes ON r.id = codes.id"'
+)
+
+
+def test_what_is_only_read_may_be_of_any_format():
+    found = read(INGEST, SOURCES)
+    assert found.formats == {"raw": "parquet", "codes": "csv"}
+    assert found.tables["raw"].properties == {}
+    said = (
+        "codes is of format csv, of which no commit check knows: nobody writes to it while jobs run"
+    )
+    assert found.assumptions[1] == said
+    prediction = predict_workload(found, protocol("delta-serializable"))
+    assert [meeting.word for meeting in prediction.meetings] == ["never"]
+    assert list(prediction_lines(prediction))[-1].endswith(f"; {said}.")
+
+
+@pytest.mark.parametrize(
+    "sql", ["INSERT INTO raw VALUES (1, NULL)", "DELETE FROM raw", "OPTIMIZE raw"]
+)
+def test_who_writes_to_another_format_is_refused(sql):
+    message = f"jobs.toml:9: jobs.b.sql: '{sql.split()[0]}' writes to raw, which is of format parquet and has no"
+    with pytest.raises(IsolitmusError, match=re.escape(message)):
+        read(f'{INGEST}\n[jobs.b]\nsql = "{sql}"', SOURCES)
 
 
 def test_ddl_as_its_owner_has_it():

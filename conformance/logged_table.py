@@ -12,37 +12,26 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isolitmus.conformance.raw import TYPES as NAMES
 from isolitmus.conformance.tables import PROTOCOLS
 from isolitmus.model.casting import rescaled
 from isolitmus.model.delta_log import LEVEL_KEY, live_files
-from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.file import File, Stats, TableRow
-from isolitmus.model.header import LEGACY, NUMBERED, SUPPORTED, WITH_ROW_TRACKING
 from isolitmus.model.number import many
-from isolitmus.model.sql_types import type_named
-from isolitmus.specs.properties import unmodelled
+from isolitmus.specs.logged_tables import MAPPING, NotModelled, declared_properties, logged_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isolitmus.model.delta_log import LogCommit, LogFile, LogProtocol
+    from isolitmus.model.delta_log import LogCommit, LogFile
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
     from isolitmus.specs.toml_file import TomlTable
 
-__all__ = ["MOST_ROWS", "LoggedTable", "NotModelled", "Shape", "logged_table", "shapes"]
+__all__ = ["MOST_ROWS", "LoggedTable", "Shape", "logged_table", "shapes"]
 
-TYPES: Mapping[str, Type] = {name: type_ for type_, name in NAMES.items()}
-"""The model's types by Spark's names, but for decimals."""
-MAPPING = "delta.columnMapping."
 PLAIN = ("comment", f"{MAPPING}id", f"{MAPPING}physicalName")
 """What a column may have besides its type."""
-OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
-"""Properties that Delta sets itself; no conflict depends on them, but where a commit changes them."""
-NUMBERS = 7
-"""From this version of writers on a protocol lists its features."""
 MOST_ROWS = 10_000
 """So many rows the model is asked about: it goes through them one by one."""
 
@@ -50,10 +39,6 @@ A = TypeVar("A")
 Shape = tuple["Row", int, int, tuple["Stats | None", ...]]
 """A file without its rows: partition, how many rows it was written with, how many of them are marked as
 deleted, statistics of the columns that are no partition's."""
-
-
-class NotModelled(IsolitmusError):
-    """A table that the model cannot have: what it has that is not modelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,26 +134,21 @@ def logged_table(
     protocol = next((p for p, known in PROTOCOLS.items() if known == metadata.level), None)
     if protocol is None:
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'")
-    plain = {key: value for key, value in metadata.configuration.items() if key != LEVEL_KEY}
-    declared = {key: value for key, value in plain.items() if _declared(key, value)}
-    supported = {
-        f"{SUPPORTED}{feature}": "supported"
-        for feature in _features(_newest(commit.protocol for commit in commits))
-    }
+    properties = declared_properties(metadata, _newest(commit.protocol for commit in commits))
     document: TomlTable = {
-        "columns": ", ".join(f"{c['name']} {_type(c['type'])}" for c in fields),
+        "columns": ", ".join(f"{c['name']} {logged_type(c)}" for c in fields),
         "partitioned_by": list(metadata.partitioned_by),
-        "properties": {**declared, **supported},
+        "properties": properties,
     }
     if rows_per_file is not None:
         document["rows_per_file"] = rows_per_file
     return LoggedTable(
         name,
         document,
-        {**plain, **supported},
+        {**metadata.plain, **properties},
         protocol,
         live_files(commits),
-        {c["name"]: _type(c["type"]) for c in fields},
+        {c["name"]: logged_type(c) for c in fields},
         {c["name"]: c["metadata"].get(PLAIN[2], c["name"]) for c in fields},
     )
 
@@ -198,47 +178,13 @@ def _newest(actions: Iterable[A | None]) -> A:
     return [action for action in actions if action is not None][-1]
 
 
-def _type(kind: str) -> Type:
-    """The model's type by Spark's name of it; "" if there is none."""
-    found = type_named(kind) if kind.startswith("decimal(") else None
-    return TYPES.get(kind, found or "")
-
-
 def _refuse_column(column: Mapping[str, Any]) -> None:
-    name, kind = column["name"], column["type"]
-    if not isinstance(kind, str) or not _type(kind):
-        what = kind["type"] if isinstance(kind, dict) else kind
-        raise NotModelled(f"its column {name} is of type {what}; the model has {', '.join(TYPES)}")
+    name = column["name"]
     if column.get("nullable") is False:
         raise NotModelled(f"its column {name} is NOT NULL, which is not modelled")
     for key in column["metadata"]:
         if key not in PLAIN:
             raise NotModelled(f"its column {name} has {key}, which is not modelled here")
-
-
-def _declared(key: str, value: str) -> bool:
-    """Whether a litmus file may say a property of a table; NotModelled if the model does not know what it does."""
-    if key in OF_DELTA:
-        return False
-    why = unmodelled(key, value, made=True)
-    if why:
-        raise NotModelled(why)
-    return True
-
-
-def _features(protocol: LogProtocol) -> list[str]:
-    """The features of a protocol besides those that every table has."""
-    if protocol.writer >= NUMBERS:
-        features = {*protocol.reader_features, *protocol.writer_features}
-    else:
-        said = (LEGACY, *NUMBERED)[: max(protocol.writer - 1, 0)]
-        features = {feature for several in said for feature in several}
-    for feature in LEGACY:
-        if feature not in features:
-            raise NotModelled(f"its protocol has not the feature {feature}")
-    if "clustering" in features:
-        raise NotModelled("it is clustered, and how its files are clustered is not modelled")
-    return sorted(features.difference(LEGACY))
 
 
 def _count(file: LogFile) -> int:

@@ -16,7 +16,7 @@ from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.running.serial import MOST_WRITERS, explain_serially
 from isolitmus.checker.telling.words import refusal_words, serial_words
-from isolitmus.conformance.logged_table import MOST_ROWS, NotModelled, logged_table, shapes
+from isolitmus.conformance.logged_table import MOST_ROWS, logged_table, shapes
 from isolitmus.conformance.versions import rows_by_file, rows_by_version
 from isolitmus.model.readable import Readable
 from isolitmus.model.run import Run
@@ -24,6 +24,7 @@ from isolitmus.specs import protocol
 from isolitmus.specs.confs import CONFS
 from isolitmus.specs.delta_log import commits_since
 from isolitmus.specs.litmus_file import litmus_of
+from isolitmus.specs.logged_tables import NotModelled
 from isolitmus.specs.toml_file import NAME, Node, Source
 
 if TYPE_CHECKING:

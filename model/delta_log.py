@@ -72,6 +72,11 @@ class LogMetadata:
         """The isolation level that commits are to be checked at."""
         return self.configuration.get(LEVEL_KEY, DEFAULT_LEVEL)
 
+    @property
+    def plain(self) -> Mapping[str, str]:
+        """The properties besides the level."""
+        return {key: value for key, value in self.configuration.items() if key != LEVEL_KEY}
+
 
 @dataclass(frozen=True, slots=True)
 class LogProtocol:

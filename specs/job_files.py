@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.specs.files import read_text
+from isolitmus.specs.logged_tables import table_in
 from isolitmus.specs.parameters import PIECE
 from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql import resolve
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.specs.logged_tables import LoggedDeclaration
 
 __all__ = ["statements_in", "with_statement", "workload", "workloads"]
 
@@ -40,20 +42,24 @@ def workloads() -> list[str]:
     return list(shipped("workloads"))
 
 
-def workload(*names: str, ddl: Path | None = None) -> Workload:
-    """The workload with this name or in this file; or that of these files of SQL on the tables of a DDL.
+def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -> Workload:
+    """The workload with this name or in this file; or that of these files of SQL on the tables of a DDL. What
+    tables there are may also be taken from their logs: each a FOLDER, or a NAME=FOLDER.
 
     >>> list(workload("shop").jobs)
     ['ingest', 'upsert', 'erase', 'report', 'compact']
     """
+    logged = [table_in(given) for given in tables]
     texts = [name for name in names if name.endswith(".sql")]
     if texts:
         other = next((name for name in names if name not in texts), None)
         if other is not None:
             raise IsolitmusError(f"'{other}' is no file of SQL, and the others are; write NAME.sql")
-        if ddl is None:
-            raise IsolitmusError("files of SQL do not say what the table is; add --ddl FILE")
-        return _of_sql([Path(name) for name in texts], ddl)
+        if ddl is None and not logged:
+            raise IsolitmusError(
+                "files of SQL do not say what the table is; add --ddl FILE, or --table FOLDER"
+            )
+        return _of_sql([Path(name) for name in texts], ddl, logged)
     if len(names) != 1:
         raise IsolitmusError(f"{', '.join(names)}: one workload file is wanted, or files of SQL")
     if ddl is not None:
@@ -65,7 +71,7 @@ def workload(*names: str, ddl: Path | None = None) -> Workload:
         raise UnknownName(
             f"no workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
         )
-    return read_workload(read_text(path, LitmusError), path.stem, path)
+    return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 
 
 def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
@@ -77,7 +83,9 @@ def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
     return replace(of, jobs={**of.jobs, job.name: replace(job, statements=statements)})
 
 
-def _of_sql(paths: Sequence[Path], ddl: Path) -> Workload:
+def _of_sql(
+    paths: Sequence[Path], ddl: Path | None, logged: Sequence[LoggedDeclaration]
+) -> Workload:
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for path in paths:
@@ -92,9 +100,13 @@ def _of_sql(paths: Sequence[Path], ddl: Path) -> Workload:
             jobs[name]["parameters"] = typed
         if known := KNOWN.findall(text):
             jobs[name]["where"] = " AND ".join(f"({one})" for one in known)
-    made = read_text(ddl, LitmusError)
-    document = Node({"ddl": list(statements_in(made)), "jobs": jobs}, "", Source(ddl.name, made))
-    return workload_of(document, " ".join(path.stem for path in paths), sources=sources)
+    name = " ".join(path.stem for path in paths)
+    document = Node({"jobs": jobs}, "", Source(name))
+    if ddl is not None:
+        made = read_text(ddl, LitmusError)
+        texts = {"ddl": list(statements_in(made)), "jobs": jobs}
+        document = Node(texts, "", Source(ddl.name, made))
+    return workload_of(document, name, sources=sources, logged=logged)
 
 
 def _job_name(path: Path) -> str:

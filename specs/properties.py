@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import MAPPING_MODE, ROW_TRACKING
 
@@ -17,48 +17,51 @@ __all__ = ["LEVELS", "MADE", "SET", "misspelled", "unmodelled"]
 
 
 class AllowedValues(NamedTuple):
-    """What a property may be: as a pattern, which ignores case, and in words."""
+    """What a property may be: as a pattern, which ignores case, and in words; and what it is where nobody says it."""
 
     pattern: str
     words: str
+    usual: str
 
 
-def _one(*values: str) -> AllowedValues:
-    return AllowedValues(
-        "|".join(map(re.escape, values)), " or ".join(f"'{value}'" for value in values)
-    )
+def _one(*values: str, usual: str) -> AllowedValues:
+    words = " or ".join(f"'{value}'" for value in values)
+    return AllowedValues("|".join(map(re.escape, values)), words, usual)
 
 
-SWITCH = _one("true", "false")
+SWITCH = _one("true", "false", usual="false")
+ON = SWITCH._replace(usual="true")
 LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 """What Delta reads as an isolation level (isolationLevels.scala, fromString); it takes the first from a user."""
 MADE = {
     "delta.appendOnly": SWITCH,
-    "delta.autoOptimize.autoCompact": _one("false"),
-    "delta.autoOptimize.optimizeWrite": _one("false"),
-    "delta.checkpoint.writeStatsAsJson": _one("true"),
-    "delta.checkpoint.writeStatsAsStruct": SWITCH,
-    "delta.checkpointInterval": AllowedValues(r"[1-9]\d{0,8}", "a whole number from 1"),
-    "delta.checkpointPolicy": _one("classic"),
-    MAPPING_MODE: _one("name", "none"),
-    "delta.dataSkippingNumIndexedCols": _one("32"),
-    "delta.deletedFileRetentionDuration": _one("interval 1 week"),
+    "delta.autoOptimize.autoCompact": _one("false", usual="false"),
+    "delta.autoOptimize.optimizeWrite": _one("false", usual="false"),
+    "delta.checkpoint.writeStatsAsJson": _one("true", usual="true"),
+    "delta.checkpoint.writeStatsAsStruct": ON,
+    "delta.checkpointInterval": AllowedValues(r"[1-9]\d{0,8}", "a whole number from 1", "10"),
+    "delta.checkpointPolicy": _one("classic", usual="classic"),
+    MAPPING_MODE: _one("name", "none", usual="none"),
+    "delta.dataSkippingNumIndexedCols": _one("32", usual="32"),
+    "delta.deletedFileRetentionDuration": _one("interval 1 week", usual="interval 1 week"),
     "delta.enableChangeDataFeed": SWITCH,
     "delta.enableDeletionVectors": SWITCH,
-    "delta.enableExpiredLogCleanup": SWITCH,
-    "delta.enableInCommitTimestamps": _one("false"),
+    "delta.enableExpiredLogCleanup": ON,
+    "delta.enableInCommitTimestamps": _one("false", usual="false"),
     ROW_TRACKING: SWITCH,
-    LEVEL_KEY: AllowedValues(".*", "any"),
+    LEVEL_KEY: AllowedValues(".*", "any", DEFAULT_LEVEL),
     "delta.logRetentionDuration": AllowedValues(
-        r"interval [1-9]\d{0,4} (?:day|week)s?", "an interval of days or weeks, 'interval 30 days'"
+        r"interval [1-9]\d{0,4} (?:day|week)s?",
+        "an interval of days or weeks, 'interval 30 days'",
+        "interval 30 days",
     ),
-    "delta.randomizeFilePrefixes": _one("false"),
+    "delta.randomizeFilePrefixes": _one("false", usual="false"),
 }
 """The properties of a table when it is made. An isolation level that Delta does not take is its own error."""
 SET = MADE | {
-    "delta.checkpointPolicy": _one("classic", "v2"),
+    "delta.checkpointPolicy": _one("classic", "v2", usual="classic"),
     "delta.enableInCommitTimestamps": SWITCH,
-    ROW_TRACKING: _one("false"),
+    ROW_TRACKING: _one("false", usual="false"),
 }
 """Those that a statement sets on a table that is there. Row ids of files that are there come in several
 commits."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.default import DELTA
 from isolitmus.model.errors import NoLitmusTest, SqlError, near
 from isolitmus.model.expression import TRUE, ColumnRef, walk
 from isolitmus.model.query import items_of
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.schema import Column
 from isolitmus.model.sql_types import NAMED_TYPES, type_named
 from isolitmus.model.statement import (
     Delete,
@@ -27,15 +26,14 @@ from isolitmus.model.statement import (
 )
 from isolitmus.model.unknown import unknown_parts
 from isolitmus.model.workload import Job, JobStatement, Workload
-from isolitmus.specs.ddl import read_ddl
 from isolitmus.specs.inferring import inferred
 from isolitmus.specs.parameters import CLOCKS, parameters
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
-from isolitmus.specs.table_file import read_table, read_tables
 from isolitmus.specs.toml_file import NAME, Node, Source, shown
+from isolitmus.specs.workload_tables import tables_of
 from isolitmus.specs.written import located
 
 if TYPE_CHECKING:
@@ -43,19 +41,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.expression import Expr
+    from isolitmus.model.schema import Schema
     from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
+    from isolitmus.specs.logged_tables import LoggedDeclaration
 
 __all__ = ["read_workload", "workload_of"]
 
 KNOWN = ("title", "ddl", "table", "tables", "shared", "jobs", "level")
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after")
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
-LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 
 
-def read_workload(text: str, name: str, path: Path | None = None) -> Workload:
-    """The workload that a file holds; LitmusError or SqlError for what is wrong with it.
+def read_workload(
+    text: str, name: str, path: Path | None = None, logged: Sequence[LoggedDeclaration] = ()
+) -> Workload:
+    """The workload that a file holds; LitmusError or SqlError for what is wrong with it. ``logged``: tables
+    that are there, which the file need not declare.
 
     >>> found = read_workload('''
     ... ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"
@@ -68,7 +70,7 @@ def read_workload(text: str, name: str, path: Path | None = None) -> Workload:
     ({'day': 'DATE'}, "day < DATE '2026-01-01'")
     """
     label = path.name if path is not None else f"{name}.toml"
-    return workload_of(Source(label, text).node(), name, path)
+    return workload_of(Source(label, text).node(), name, path, logged=logged)
 
 
 def workload_of(
@@ -76,14 +78,22 @@ def workload_of(
     name: str,
     path: Path | None = None,
     sources: Mapping[str, Source] | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
 ) -> Workload:
-    """The workload that a document is; ``sources``: the files of jobs that have one each."""
+    """The workload that a document is; ``sources``: the files of jobs that have one each; ``logged``: tables
+    that are there.
+    """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    schemas, level, formats = _tables(document)
+    schemas, level, formats = tables_of(document, logged)
     shared = _types(document.at("shared", document.get("shared", dict, {})))
-    reader = _JobReader(schemas, shared, formats)
+    besides = (
+        f"give the others, too, or this one by its name in SQL: --table NAME={logged[0].folder}"
+        if logged
+        else "the DDL needs a CREATE TABLE of sources as well"
+    )
+    reader = _JobReader(schemas, shared, formats, besides)
     jobs: dict[str, Job] = {}
     given = document.inner("jobs", most=100)
     if not given.value:
@@ -106,54 +116,6 @@ def workload_of(
         document.source.text,
         path,
     )
-
-
-class _Declared(NamedTuple):
-    """The tables, the level that they have, and the formats of those that are not Delta's."""
-
-    schemas: dict[str, Schema]
-    level: str | None
-    formats: dict[str, str]
-
-
-def _tables(document: Node) -> _Declared:
-    """The tables, by DDL or as a litmus file has them."""
-    ddl = document.value.get("ddl", [])
-    texts = [ddl] if isinstance(ddl, str) else ddl
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        document.refuse(f"ddl is {shown(ddl)}; a text, or a list of texts, is wanted")
-    level: str | None = document.value.get("level")
-    if not texts:
-        schemas, inits = read_tables(document, read_table)
-        if any(inits):
-            document.refuse("a workload has no init: what holds, holds for any rows")
-        return _Declared(schemas, _level(document, level), {})
-    for key in ("table", "tables"):
-        if key in document:
-            document.refuse(f"ddl and {key} both say what the tables are; leave one out", key)
-    found: dict[str, Schema] = {}
-    formats: dict[str, str] = {}
-    for text in texts:
-        declared = read_ddl(text, f"{document.source.place_of('ddl', text)}, in ddl", source=True)
-        if declared.name.lower() in {name.lower() for name in found}:
-            document.refuse(f"ddl makes the table '{declared.name}' twice")
-        node = Node(declared.table, "ddl", document.source)
-        found[declared.name] = read_table(declared.name, node)
-        level = level or declared.level
-        if declared.format != DELTA:
-            formats[declared.name] = declared.format
-    if len(formats) == len(found):
-        document.refuse(f"ddl makes no table of format delta, only {', '.join(formats.values())}")
-    return _Declared(found, _level(document, level), formats)
-
-
-def _level(document: Node, level: object) -> str | None:
-    folded = {name.lower(): name for name in LEVELS}
-    if level is None:
-        return None
-    if not isinstance(level, str) or level.lower() not in folded:
-        document.refuse(f"level is {shown(level)}; known: {', '.join(LEVELS)}")
-    return folded[level.lower()]
 
 
 def _types(node: Node) -> dict[str, Type]:
@@ -187,6 +149,8 @@ class _JobReader:
     schemas: Mapping[str, Schema]
     shared: Mapping[str, Type]
     formats: Mapping[str, str]
+    besides: str
+    """What to do about a table that is not known."""
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
@@ -249,18 +213,30 @@ class _JobReader:
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
-        for parameter in parameters(text):
-            if parameter not in types:
-                written = (
-                    f"a line -- :{parameter} DATE"
-                    if node.source.label.endswith(".sql")
-                    else f'parameters = {{ {parameter} = "DATE" }}'
-                )
-                node.refuse(
-                    f"{node}: ':{parameter}' has no type, and meets no column that would say it"
-                    f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
-                )
+        open_ = [parameter for parameter in parameters(text) if parameter not in types]
+        if open_:
+            self._refuse_names(
+                Syntax(text, label).typed({**types, **dict.fromkeys(open_, "STRING")}, opaque=True)
+            )
+        for parameter in open_:
+            written = (
+                f"a line -- :{parameter} DATE"
+                if node.source.label.endswith(".sql")
+                else f'parameters = {{ {parameter} = "DATE" }}'
+            )
+            node.refuse(
+                f"{node}: ':{parameter}' has no type, and meets no column that would say it"
+                f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
+            )
         return Syntax(text, label).typed(types, opaque=True)
+
+    def _refuse_names(self, syntax: Syntax) -> None:
+        """Refuse a table or a column that is not there: a parameter that meets it has no type for that reason."""
+        try:
+            self.resolved(syntax)
+        except SqlError as error:
+            if error.kind in ("no table", "no column"):
+                raise
 
     def resolved(self, syntax: Syntax) -> Statement:
         """The statement; what it only reads from is a table, too, that the workload has to know."""
@@ -269,7 +245,7 @@ class _JobReader:
         except SqlError as error:
             if error.kind != "no table" or error.start is None:
                 raise
-            problem = f"{error.problem}; the DDL needs a CREATE TABLE of sources as well"
+            problem = f"{error.problem}; {self.besides}"
             raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
 
     def statement(

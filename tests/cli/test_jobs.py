@@ -125,7 +125,7 @@ def test_a_table_says_its_level(jobs, call):
     )
     status, _, err = call("predict", "jobs.toml", "--table", "events")
     assert status == 2
-    assert "events is declared with partitioned_by ['day'], and the log of events has []" in err
+    assert "events is declared with partitioned_by day, and the log of events has none" in err
 
 
 @pytest.mark.usefixtures("jobs")

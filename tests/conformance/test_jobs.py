@@ -38,3 +38,40 @@ def test_counterexamples_happen(session, many):
     evidence = tomllib.loads(EVIDENCE.read_text("utf-8"))
     if many == evidence["witnesses"]:
         assert digest(cases) == evidence["drawn"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_log_of_a_real_table_says_what_its_ddl_does(session, tmp_path):
+    """What Delta makes of a DDL is, by its log, the same table; so the same is predicted of it."""
+    properties = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
+    ddl = (
+        "CREATE TABLE {} (id BIGINT NOT NULL COMMENT 'key', n BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 3),"
+        f" amount DECIMAL(9,2), day DATE) USING delta PARTITIONED BY (day) TBLPROPERTIES ({properties})"
+    )
+    folder = tmp_path / "orders"
+    session.spark.sql(ddl.format(f"delta.`{folder}`"))
+    session.spark.sql(
+        f"INSERT INTO delta.`{folder}` (id, amount, day) VALUES (1, 1.5, DATE '2026-01-01')"
+    )
+    (tmp_path / "orders.ddl").write_text(ddl.format("orders"), "utf-8")
+    jobs = {
+        "ingest": "INSERT INTO orders (id, amount, day) VALUES (:id, :amount, :day)",
+        "erase": "DELETE FROM orders WHERE id = :id AND day = :day",
+    }
+    for name, sql in jobs.items():
+        (tmp_path / f"{name}.sql").write_text(sql, "utf-8")
+    files = [str(tmp_path / f"{name}.sql") for name in jobs]
+    logged = workload(*files, tables=[str(folder)])
+    declared = workload(*files, ddl=tmp_path / "orders.ddl", tables=[str(folder)])
+    (found,), (said,) = logged.tables.values(), declared.tables.values()
+    assert (found.ddl(), found.partitioned_by) == (said.ddl(), said.partitioned_by)
+    assert found.properties.items() >= said.properties.items()
+    assert logged.level == declared.level == "Serializable"
+    spec = protocol("delta-serializable")
+    first, second = (predict_workload(one, spec) for one in (logged, declared))
+    assert first.meetings == second.meetings
+    tests = first.examples
+    assert [
+        str(one) for one in mismatches(((t, spec) for t in tests), carries(session), DELTA.at_once)
+    ] == []

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.conformance.logged_table import NotModelled, logged_table
+from isolitmus.conformance.logged_table import logged_table
 from isolitmus.conformance.predicting import RaceRecord, as_litmus, predict, settings
 from isolitmus.model.delta_log import LogProtocol
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TransactionRun
 from isolitmus.specs.delta_log import commits_since
+from isolitmus.specs.logged_tables import NotModelled
 
 BASIC = ("appendOnly", "invariants")
 SERIALIZABLE = "Serializable"
@@ -236,7 +237,7 @@ def field(name="id", kind="integer", nullable=True, **metadata):
 
 
 UNLIKE = {
-    "its column id is of type float; the model has integer": [field(kind="float")],
+    "its column id is of type float; the model has INT": [field(kind="float")],
     "its column id is of type struct": [field(kind={"type": "struct", "fields": []})],
     "its column id is NOT NULL": [field(nullable=False)],
     "its column id has delta.identity.start": [field(**{"delta.identity.start": 1})],

@@ -41,6 +41,10 @@ REFUSED = {
         '[jobs.a]\nsql = "DELETE FROM t WHERE id % :k = 0"',
         "jobs.toml:2: jobs.a: ':k' has no type, and meets no column that would say it; write parameters = { k = \"DATE\" }",
     ),
+    "a parameter that meets a column that is not there": (
+        '[jobs.a]\nsql = "DELETE FROM t WHERE dya = :day"',
+        "jobs.toml:3, job a:1:21: no column 'dya' here; did you mean 'day'?",
+    ),
     "a parameter that meets columns of two types": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :x OR id = :x"',
         "jobs.toml:2: jobs.a: ':x' has no type",

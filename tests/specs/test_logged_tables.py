@@ -1,0 +1,202 @@
+"""A workload's tables from their logs: what they are, and what is refused of them in a sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.job_files import workload
+from isolitmus.specs.logged_tables import table_in
+from isolitmus.specs.workload_file import read_workload
+
+DAY = {"name": "day", "type": "date", "nullable": False, "metadata": {"comment": "of the order"}}
+ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
+IDENTITY = {f"delta.identity.{key}": value for key, value in (("start", 5), ("step", 2))}
+SQL = "DELETE FROM events WHERE day = :day"
+
+
+def write(folder, columns=(ID, DAY), partitions=("day",), features=(), **configuration):
+    """A table of one commit, written by hand."""
+    log = folder / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": []}
+    metadata = {
+        "schemaString": json.dumps({"type": "struct", "fields": list(columns)}),
+        "partitionColumns": list(partitions),
+        "configuration": configuration,
+    }
+    actions = [
+        {"protocol": protocol | {"writerFeatures": ["appendOnly", "invariants", *features]}},
+        {"metaData": metadata},
+    ]
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)), "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "events")
+    (tmp_path / "a.sql").write_text(SQL, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_log_says_what_a_ddl_would():
+    write(
+        Path("events"),
+        [{**ID, "metadata": {**IDENTITY, "delta.identity.allowExplicitInsert": False}}, DAY, {"name": "x", "type": "decimal(9,2)"}],
+        features=("deletionVectors", "identityColumns"),
+        **{"delta.enableDeletionVectors": "true", "delta.isolationLevel": "writeSerializable", "team": "eu"},
+    )  # fmt: skip
+    found = workload("a.sql", tables=["events"])
+    (schema,) = found.tables.values()
+    assert schema.ddl() == (
+        "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2), day DATE, x DECIMAL(9,2)"
+    )
+    assert (schema.name, schema.partitioned_by, schema.vectors) == ("events", ("day",), True)
+    assert found.level == "WriteSerializable"
+    assert found.statements[0].types == {"day": "DATE"}
+
+
+def test_the_newest_metadata_counts(folder):
+    commit = {"metaData": {"schemaString": json.dumps({"fields": [ID, DAY]}), "configuration": {}}}
+    (folder / "events/_delta_log" / f"{1:020}.json").write_text(json.dumps(commit), "utf-8")
+    found = workload("a.sql", tables=["events"])
+    assert (found.tables["events"].partitioned_by, found.level) == ((), "Serializable")
+
+
+def test_a_workload_file_needs_no_ddl(folder):
+    (folder / "jobs.toml").write_text(f'[jobs.a]\nsql = "{SQL}"', "utf-8")
+    assert workload("jobs.toml", tables=["events"]).tables["events"].partitioned_by == ("day",)
+    with pytest.raises(IsolitmusError) as refused:
+        workload("jobs.toml")
+    assert str(refused.value) == (
+        'jobs.toml: the file has no ddl; write ddl = "CREATE TABLE …", or give the table: --table FOLDER'
+    )
+
+
+def test_several_tables_by_their_names_in_sql(folder):
+    write(folder / "v1/orders")
+    (folder / "b.sql").write_text(
+        "INSERT INTO events SELECT id, day FROM sales WHERE day = :d", "utf-8"
+    )
+    found = workload("b.sql", tables=["events", "sales=v1/orders"])
+    assert list(found.tables) == ["events", "sales"]
+
+
+OTHER = {
+    "columns": (
+        "id INT, day DATE", "day", "",
+        ("jobs.toml:1: events is declared with columns id INT, day DATE, and the log of events has id BIGINT, day"
+        " DATE; declare what is there, or leave the declaration out"),
+    ),
+    "partitions": (
+        "id BIGINT, day DATE", "id", "",
+        ("jobs.toml:1: events is declared with partitioned_by id, and the log of events has day; declare what is"
+        " there, or leave the declaration out"),
+    ),
+    "a property": (
+        "id BIGINT, day DATE", "day", "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        ("jobs.toml:1: events is declared with delta.enableDeletionVectors true, and the log of events has false;"
+        " declare what is there, or leave the declaration out"),
+    ),
+    "the level": (
+        "id BIGINT, day DATE", "day", "TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable')",
+        ("jobs.toml: level is WriteSerializable, and the log of events has Serializable; leave it out: --level L"
+        " asks about another one"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_ddl_that_differs_from_the_log(folder, what):
+    columns, partitions, more, message = OTHER[what]
+    ddl = f"CREATE TABLE events ({columns}) USING delta PARTITIONED BY ({partitions}) {more}"
+    (folder / "jobs.toml").write_text(f'ddl = "{ddl}"\n[jobs.a]\nsql = "DELETE FROM events"', "utf-8")  # fmt: skip
+    with pytest.raises(IsolitmusError) as refused:
+        workload("jobs.toml", tables=["events"])
+    assert str(refused.value) == message
+
+
+def test_what_is_said_and_is_so_anyway_is_no_difference(folder):
+    ddl = (
+        "CREATE TABLE shop.orders (id BIGINT, day DATE NOT NULL) USING delta PARTITIONED BY (day)"
+        " TBLPROPERTIES ('delta.appendOnly' = 'FALSE', 'delta.checkpointInterval' = '10', 'owner' = 'me')"
+    )
+    (folder / "jobs.toml").write_text(f'ddl = "{ddl}"\n[jobs.a]\nsql = "DELETE FROM orders"', "utf-8")  # fmt: skip
+    assert list(workload("jobs.toml", tables=["events"]).tables) == ["orders"]
+
+
+MAP = {"name": "m", "type": {"type": "map", "keyType": "string", "valueType": "string"}}
+REFUSED = {
+    "no table": (
+        ["nowhere"], {}, "nowhere: there is no such folder; the folder of a Delta table is wanted",
+    ),
+    "no log": (["."], {}, ".: this is no Delta table: it has no folder _delta_log"),
+    "a type that the model does not have": (
+        ["events"], {"columns": [ID, DAY, MAP]},
+        ("events: its column m is of type map; the model has INT, BIGINT, STRING, DATE, BOOLEAN, DOUBLE,"
+        " TIMESTAMP, DECIMAL(10,2)"),
+    ),
+    "a collation": (
+        ["events"], {"columns": [{**DAY, "metadata": {"__COLLATIONS": {"day": "icu.UNICODE_CI"}}}, ID]},
+        "events: its column day has __COLLATIONS, which is not modelled",
+    ),
+    "a property": (
+        ["events"], {"delta.dataSkippingNumIndexedCols": "3"},
+        "events: delta.dataSkippingNumIndexedCols is '3'; known: '32'",
+    ),
+    "clustering": (
+        ["events"], {"features": ["clustering"]},
+        "events: it is clustered, and how its files are clustered is not modelled",
+    ),
+    "a level": (
+        ["events"], {"delta.isolationLevel": "Chaos"},
+        "events: its delta.isolationLevel is 'Chaos'; known: Serializable, WriteSerializable, SnapshotIsolation",
+    ),
+    "another table than the statement's": (
+        ["orders=events"], {},
+        ("a.sql, job a:1:13: no table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
+        " --table NAME=events\n    DELETE FROM events WHERE day = :day\n                ^"),
+    ),
+    "one name twice": (
+        ["events", "events"], {}, "a: two tables are called 'events'; write NAME=events for one of them",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_wrong_with_a_table_is_one_sentence(folder, what):
+    tables, changed, message = REFUSED[what]
+    write(folder / "events", **changed)
+    with pytest.raises(IsolitmusError) as refused:
+        workload("a.sql", tables=tables)
+    assert str(refused.value) == message
+
+
+def test_a_folder_that_is_no_name(folder):
+    write(folder / "a-b")
+    with pytest.raises(IsolitmusError) as refused:
+        workload("a.sql", tables=["a-b"])
+    assert str(refused.value) == "a-b: 'a-b' is no name that a table has in SQL; write NAME=a-b"
+
+
+def test_two_levels(folder):
+    write(folder / "sales", **{"delta.isolationLevel": "WriteSerializable"})
+    with pytest.raises(IsolitmusError) as refused:
+        workload("a.sql", tables=["events", "sales"])
+    assert str(refused.value) == (
+        "a: the logs of the tables have the levels Serializable and WriteSerializable; a workload has one"
+    )
+
+
+def test_a_table_that_the_ddl_does_not_have(folder):
+    write(folder / "sales")
+    ddl = "CREATE TABLE events (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+    text = f'ddl = "{ddl}"\n[jobs.a]\nsql = "DELETE FROM events"'
+    with pytest.raises(IsolitmusError) as refused:
+        read_workload(text, "w", logged=[table_in("events"), table_in("sales")])
+    assert str(refused.value) == (
+        "w.toml:1: the DDL has no table 'sales', which sales would be; known: events; write --table NAME=sales"
+    )

@@ -207,18 +207,25 @@ class OwnJobs:
 
     def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
         """The runs with their times: one that must not overlap an earlier one begins when that has ended."""
-        placed: list[tuple[Job, int, int]] = []
+        placed: list[tuple[_Run, int, int]] = []
         for run in runs:
             at, before = 0, -1
             while at > before:
                 lasting = list(run.times(at))
                 begins, ends, before = lasting[0].start - lasting[0].early, lasting[-1].end, at
-                for job, start, end in placed:
-                    overlap = self.workload.overlap(job.name, run.job.name)
-                    if not overlap and begins <= end and start <= ends:
+                for other, start, end in placed:
+                    if not self._overlap(other, run) and begins <= end and start <= ends:
                         at = max(at, end + 1)
-            placed.append((run.job, begins, ends))
+            placed.append((run, begins, ends))
             yield run, lasting
+
+    def _overlap(self, a: _Run, b: _Run) -> bool:
+        """Whether two runs may be under way at a time."""
+        same = any(
+            p in a.job.parameters and p in b.job.parameters and a.values[p] == b.values[p]
+            for p in self.workload.distinct
+        )
+        return self.workload.overlap(a.job.name, b.job.name) and not same
 
     def _bound(
         self, one: JobStatement, values: ParameterValues

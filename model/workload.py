@@ -79,6 +79,8 @@ class Workload(Readable):
     """Pairs of jobs of which no two runs ever overlap, either way around; of a job with itself, too."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """Of tables that are not Delta's the format; jobs only read them."""
+    distinct: tuple[str, ...] = ()
+    """Parameters of which no two runs that overlap have the same value."""
     level: str | None = None
     """What the tables' property delta.isolationLevel says, if it is there."""
     text: str = ""
@@ -93,10 +95,13 @@ class Workload(Readable):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted of its tables."""
-        return tuple(
-            f"{table} is of format {format_}, of which no commit check knows: nobody writes to it while jobs run"
-            for table, format_ in self.formats.items()
+        """What is taken for granted of its tables and of when jobs run."""
+        return (
+            *(
+                f"{table} is of format {format_}, of which no commit check knows: nobody writes to it while jobs run"
+                for table, format_ in self.formats.items()
+            ),
+            *(f"no two runs that overlap have the same :{name}" for name in self.distinct),
         )
 
     def overlap(self, a: str, b: str) -> bool:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_workload", "workload_of"]
 
-KNOWN = ("title", "ddl", "table", "tables", "shared", "jobs", "level")
+KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "jobs", "level")
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after")
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
@@ -105,17 +105,9 @@ def workload_of(
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     return Workload(
-        name,
-        title,
-        schemas,
-        jobs,
-        shared,
-        _apart(given, jobs),
-        formats,
-        level,
-        document.source.text,
-        path,
-    )
+        name, title, schemas, jobs, shared, _apart(given, jobs), formats,
+        _distinct(document, jobs, shared), level, document.source.text, path,
+    )  # fmt: skip
 
 
 def _types(node: Node) -> dict[str, Type]:
@@ -315,6 +307,23 @@ def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
                     f"jobs.{job.name}: the statement {one.name} of job {other} has that name, too",
                     f"jobs.{job.name}",
                 )
+
+
+def _distinct(
+    document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type]
+) -> tuple[str, ...]:
+    """The parameters of which no two runs that overlap have the same value."""
+    for name in (found := document.strings("distinct")):
+        types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
+        if name in shared:
+            document.refuse(f"distinct names '{name}', which is shared: one value for all runs")
+        if not types:
+            known = [p for job in jobs.values() for p in job.parameters if p not in shared]
+            document.refuse(f"distinct names '{name}', which no job has{near(name, known)}")
+        if len(types) > 1:
+            said = ", ".join(f"{type_} in {job.name}" for type_, job in types.items())
+            document.refuse(f"distinct names '{name}', which has several types: {said}")
+    return found
 
 
 def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:

@@ -14,6 +14,8 @@ from isolitmus.specs.formats import format_named
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from isolitmus.checker.templates.frames import Instance
     from isolitmus.checker.templates.terms import ValueTerm
     from isolitmus.model.statement import Statement
@@ -95,6 +97,19 @@ class Instances:
         job = self.workload.jobs[one.job]
         queries = tuple((name, query.sql) for name, query in one.let.items())
         return one.sql, tuple(one.types.items()), queries, tuple(job.parameters.items()), job.known
+
+    def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
+        """That a run has other values of the distinct parameters than those that overlap it."""
+        own = self._distinct(one)
+        for other in others:
+            theirs = self._distinct(other)
+            yield from (own[p].value != theirs[p].value for p in own.keys() & theirs.keys())
+
+    def _distinct(self, role: Participant) -> dict[str, ValueTerm]:
+        """The distinct parameters of a run; none of somebody who is no job's."""
+        job = self.workload.jobs[role.statement.job]
+        known = role.terms.parameters if role.statement in job.statements else {}
+        return {p: known[p] for p in self.workload.distinct if p in known}
 
     def pair(self, a: JobStatement, b: JobStatement) -> tuple[Participant, Participant]:
         """Two instances, with different names also where both are of one statement."""

@@ -1,4 +1,6 @@
-"""What would end conflicts: another level, a literal on the partition column, another layout; each asked anew."""
+"""What would end conflicts: another level, a literal on the partition column, another layout, parameters that differ,
+an INSERT in place of a MERGE, a retry; each asked anew, with what it costs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.checker.robustness.prediction import JobPrediction, Meeting, predict_workload
+from isolitmus.checker.robustness.robust import PROMISES, robust_answers
 from isolitmus.model.default import DELTA
 from isolitmus.model.statement import Merge
 from isolitmus.specs.catalogue import protocol as named
@@ -16,8 +19,9 @@ from isolitmus.specs.job_files import with_statement
 from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
 
@@ -25,6 +29,10 @@ __all__ = ["JobChange", "job_changes", "stopped", "tried"]
 
 STOPPED = ("when", "always", "unknown")
 DIALECT = "databricks"
+LOST = {"unsafe": "is not kept any more", "unknown": "is not proved any more"}
+AGAIN = "it inserts again what is there already, also where it runs alone"
+MOVED = "what is there has to be written anew"
+KEPT = "whoever starts the jobs has to see to it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,10 @@ class JobChange:
     """Those that may with it, and not without it."""
     narrows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     """Those that may without it whatever their parameters are, and with it only if something holds of these."""
+    costs: tuple[str, ...] = ()
+    """What one pays for it."""
+    ended: str = "no more"
+    """What becomes of the pairs that it ends."""
 
     def to_json(self) -> dict[str, object]:
         """The change as docs/interface.md, 6, has it."""
@@ -53,6 +65,7 @@ class JobChange:
             "narrows": [
                 {"loser": a, "winner": b, "condition": list(when)} for a, b, when in self.narrows
             ],
+            "costs": list(self.costs),
         }
 
 
@@ -66,6 +79,14 @@ def job_changes(workload: Workload, under: Spec) -> Iterator[JobChange]:
         for sql, column in _literals(workload, one):
             title = f"{one.name} with {column} as a literal in ON"
             yield JobChange(title, with_statement(workload, one, sql), under)
+        for sql in _appends(workload, one):
+            yield JobChange(
+                f"{one.name} as {sql}", with_statement(workload, one, sql), under, costs=(AGAIN,)
+            )
+    for name in _parameters(workload):
+        distinct = replace(workload, distinct=(*workload.distinct, name))
+        title = f"no two runs at a time with the same :{name}"
+        yield JobChange(title, distinct, under, costs=(KEPT,))
     for name, schema in workload.tables.items():
         if schema.exists and not schema.clustered_by:
             for each in schema.columns:
@@ -73,12 +94,16 @@ def job_changes(workload: Workload, under: Spec) -> Iterator[JobChange]:
                     layout = replace(schema, partitioned_by=(each.name,))
                     tables = {**workload.tables, name: layout}
                     title = f"{name} partitioned by {each.name}"
-                    yield JobChange(title, replace(workload, tables=tables), under)
+                    yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
 
 
 def tried(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
-    """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest."""
+    """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest, and
+    last what a retry does.
+    """
     at_first = stopped(before)
+    asked = robust_answers(before.workload, (under,), PROMISES, examples=False)
+    kept = [one.promise for one in asked if one.word == "safe"]
     found = []
     for change in job_changes(before.workload, under):
         after = stopped(predict_workload(change.workload, change.under, examples=False))
@@ -90,14 +115,100 @@ def tried(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
             if m.condition and pair in at_first and not at_first[pair].condition
         )
         if ends or narrows:
-            made = replace(change, ends=ends, brings=brings, narrows=narrows)
+            now = robust_answers(change.workload, (change.under,), kept)
+            lost = (f"{one.promise} {LOST[one.word]}" for one in now if one.word in LOST)
+            costs = (*change.costs, *lost)
+            made = replace(change, ends=ends, brings=brings, narrows=narrows, costs=costs)
             found.append((len(after), -len(narrows), made))
     yield from (change for _, _, change in sorted(found, key=lambda each: each[:2]))
+    yield from _retry(before, under)
+
+
+def _retry(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
+    """What becomes of those who are stopped if they run again: what they missed, they have then seen."""
+    work, again = before.workload, [m for m in before.meetings if m.retries]
+    through = [m for m in again if "fails" not in m.retries.values()]
+    if not again:
+        return
+    losers = [one for one in work.statements if one.name in {m.loser for m in again}]
+    costs = [
+        f"{m.loser} by {m.winner} fails when it is run again" for m in again if m not in through
+    ]
+    for one in losers:
+        if one.let:
+            costs.append(f"{one.name} has to read {', '.join(one.let)} anew")
+        if len(work.jobs[one.job].statements) > 1:
+            costs.append(
+                f"of {one.job} only {one.name} is run again: what came before it has committed"
+            )
+    yield JobChange(
+        "a retry once the other one has committed (in the examples)", work, under,
+        tuple((m.loser, m.winner) for m in through), costs=tuple(costs), ended="goes through:",
+    )  # fmt: skip
 
 
 def stopped(prediction: JobPrediction) -> dict[tuple[str, str], Meeting]:
     """The pairs (loser, winner) of which the winner may stop the loser."""
     return {(m.loser, m.winner): m for m in prediction.meetings if m.word in STOPPED}
+
+
+def _parameters(workload: Workload) -> Iterator[str]:
+    """The parameters that runs could differ in: each job's own, of one type."""
+    types: dict[str, set[str]] = {}
+    for job in workload.jobs.values():
+        for name, type_ in job.parameters.items():
+            types.setdefault(name, set()).add(type_)
+    for name, found in types.items():
+        if len(found) == 1 and name not in (*workload.shared, *workload.distinct):
+            yield name
+
+
+def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
+    """A MERGE that only inserts as an INSERT, which looks at nothing that is there."""
+    merge = one.statement
+    if not isinstance(merge, Merge):
+        return
+    tree = syntax_of(merge).bound({}).tree()
+    whens, source = tree.args["whens"].expressions, tree.args["using"]
+    if len(whens) > 1:
+        return
+    insert = whens[0].args["then"]
+    if not isinstance(insert, exp.Insert) or whens[0].args.get("source"):
+        return
+    columns, row = _inserted(workload.tables[merge.target], insert, source.alias_or_name)
+    condition, given = whens[0].args.get("condition"), _one_row(source)
+    if given is not None and condition is None:
+        values = (value.transform(lambda node: _value_in(given, node)) for value in row)
+        what = f"VALUES ({', '.join(value.sql(DIALECT) for value in values)})"
+    else:
+        where = "" if condition is None else f" WHERE {condition.sql(DIALECT)}"
+        said = ", ".join(value.sql(DIALECT) for value in row)
+        what = f"SELECT {said} FROM {source.sql(DIALECT)}{where}"
+    yield f"INSERT INTO {merge.target}{columns} {what}"
+
+
+def _inserted(schema: Schema, insert: exp.Insert, alias: str) -> tuple[str, list[exp.Expr]]:
+    """The columns that a clause of MERGE names, as INSERT has them, and the values that it gives them."""
+    if isinstance(insert.this, exp.Tuple):
+        names = ", ".join(column.name for column in insert.this.expressions)
+        return f" ({names})", list(insert.expression.expressions)
+    return "", [exp.column(column.name, table=alias) for column in schema.columns]
+
+
+def _value_in(given: Mapping[str, exp.Expr], node: exp.Expr) -> exp.Expr:
+    """The value that a column of the source's one row has there."""
+    known = given.get(node.name.lower()) if isinstance(node, exp.Column) else None
+    return node if known is None else known.copy()
+
+
+def _one_row(source: exp.Expr) -> dict[str, exp.Expr] | None:
+    """The values of a source that is one row, by name; None if it is anything else."""
+    select = source.this if isinstance(source, exp.Subquery) else None
+    if not isinstance(select, exp.Select) or any(
+        select.args.get(part) for part in ("from_", "from", "where")
+    ):
+        return None
+    return {item.alias_or_name.lower(): item.unalias() for item in select.expressions}
 
 
 def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]]:
@@ -109,10 +220,9 @@ def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]
         return
     tree = syntax_of(merge).bound({}).tree()
     source = tree.args["using"]
-    select = source.this if isinstance(source, exp.Subquery) else None
-    if not isinstance(select, exp.Select) or select.args.get("from_") or select.args.get("from"):
+    values = _one_row(source)
+    if values is None:
         return
-    values = {item.alias_or_name.lower(): item.unalias() for item in select.expressions}
     alias = source.alias_or_name.lower()
     on = tree.args["on"]
     parts = list(on.flatten()) if isinstance(on, exp.And) else [on]

@@ -215,6 +215,7 @@ class Dangers:
             *(members[k].instance.writes for k in danger.writers if k != last),
             *(z3.Not(no) for no in (*stops, *dropped)),
             *frame.given,
+            *self.instances.differing(members[last], members[:last]),
         )
 
     def _ways(

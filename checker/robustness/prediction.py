@@ -190,7 +190,7 @@ class _Pair:
         self.stops = frame.stops(protocol, loser=1)
         roles = (self.loser, self.winner)
         self.busy = cast.everybody.z3.And(*(role.instance.busy for role in roles))
-        self.asked = Asked(roles, frame.given)
+        self.asked = Asked(roles, [*frame.given, *cast.differing(self.loser, [self.winner])])
 
     @property
     def schedule(self) -> str:

@@ -50,7 +50,7 @@ def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:
     for change in changes:
         yield f"  {change.title}"
         said: dict[tuple[str, str], list[str]] = {}
-        for words, pairs in (("no more", change.ends), ("but now", change.brings)):
+        for words, pairs in ((change.ended, change.ends), ("but now", change.brings)):
             for loser, winner in pairs:
                 said.setdefault((f"{words} {loser}", ""), []).append(_named(loser, winner))
         for loser, winner, when in change.narrows:
@@ -58,6 +58,7 @@ def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:
             said.setdefault((loser, condition), []).append(_named(loser, winner))
         for (who, condition), winners in said.items():
             yield f"    {who} by {_listed(winners)}{condition}"
+        yield from (f"    costs: {cost}" for cost in change.costs)
 
 
 def _named(loser: str, winner: str) -> str:

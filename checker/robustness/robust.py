@@ -175,16 +175,19 @@ def robust_answers(
     protocols: Sequence[Spec],
     promises: Sequence[str],
     *,
+    examples: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Robustness]:
-    """The same of several promises, of each under several protocols: what is asked of all is asked once."""
+    """The same of several promises, of each under several protocols: what is asked of all is asked once.
+    Without ``examples`` nothing is carried out: an answer is "safe", with the same proof, or "unknown".
+    """
     instances = Instances(workload)
     instances.check_domains()
     dangers = [Dangers(instances, protocol) for protocol in protocols]
     for promise in promises:
         for each in dangers:
             start = monotonic()
-            found = _Asking(each, promise, tell).answer()
+            found = _Asking(each, promise, tell, examples=examples).answer()
             yield replace(found, seconds=monotonic() - start)
 
 
@@ -196,12 +199,15 @@ class _Asking:
         dangers: Dangers,
         promise: str,
         tell: Callable[[str], None] | None,
+        *,
+        examples: bool,
     ) -> None:
         self.instances = dangers.instances
         self.workload = self.instances.workload
         self.protocol = dangers.protocol
         self.promise = promise
         self.tell = tell
+        self.examples = examples
         self.dangers = dangers
         statements = self.workload.statements
         self.writers = [one for one in statements if not isinstance(one.statement, Read)]
@@ -366,7 +372,7 @@ class _Asking:
         question = self._may(danger)
         if not question.ways:
             return False
-        shown = self._shown(question)
+        shown = self._shown(question) if self.examples else None
         if shown is not None:
             self.found.append(shown)
         else:

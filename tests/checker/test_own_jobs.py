@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import run
 from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.robustness.robust import robustness
 from isolitmus.checker.strategies import jobs
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.verdict import Allowed
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.workload_file import read_workload
@@ -144,6 +146,28 @@ def test_nobody_is_stopped_of_whom_it_is_proved_that_never(check):
                 over = [n for n in ends if when[name][0] < when[n][1] < when[name][1]]
                 pairs = {(of[name][:7], of[n][:7]) for n in over}
                 assert any(words[pair] not in ("never", "apart") for pair in pairs), test
+
+    agree()
+
+
+def test_runs_that_overlap_differ_in_their_distinct_parameters():
+    """Then nobody is stopped and every order is the log's: proved, and so of all that is drawn."""
+    days = read_workload(
+        f'distinct = ["day"]\n{DDL}[jobs.ingest]\nsql = "INSERT INTO orders VALUES (:id, :day)"\n'
+        '[jobs.clean]\nsql = "DELETE FROM orders WHERE day = :day"\n',
+        "days",
+    )
+    assert {m.word for m in predict_workload(days, STRONG).meetings} == {"never"}
+    answer = robustness(days, WEAK, "log-serializable")
+    assert answer.word == "safe"
+    assert answer.assumptions[-1] == "no two runs that overlap have the same :day"
+
+    @settings(max_examples=60)
+    @given(jobs(days, most=3))
+    def agree(test):
+        done = run(test, WEAK)
+        assert not any(t.aborted for t in done.run.transactions.values())
+        assert isinstance(done.levels["log-serializable"], Allowed)
 
     agree()
 

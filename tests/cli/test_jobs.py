@@ -56,18 +56,24 @@ def test_json_has_the_keys_of_the_page(call):
         ("ingest", "cleanup"): "never",
         ("ingest", "ingest"): "never",
     }
-    assert [set(way) for way in found["remedies"]] == []
+    keys = {"title", "ends", "brings", "narrows", "costs"}
+    assert [set(way) for way in found["remedies"]] == [keys, keys]
 
 
 @pytest.mark.usefixtures("jobs")
 def test_a_remedy_in_json(call):
     _, out, _ = call("predict", "jobs.toml", "--remedies", "--json")
-    (way,) = json.loads(out)["remedies"]
-    assert way == {
+    differ, level, retry = json.loads(out)["remedies"]
+    assert differ["ends"] == retry["ends"] == [["cleanup", "cleanup"], ["cleanup", "ingest"]]
+    assert level == {
         "title": "the level WriteSerializable",
         "ends": [["cleanup", "ingest"]],
         "brings": [],
         "narrows": [],
+        "costs": [
+            "update-serializable is not kept any more",
+            "log-serializable is not kept any more",
+        ],
     }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.reading.monotone import monotone
 from isolitmus.checker.robustness.casting import Instances
+from isolitmus.checker.robustness.counterexamples import Counterexample, keeps
 from isolitmus.checker.robustness.dangers import Danger, Dangers, Link
 from isolitmus.checker.robustness.staging import Stage
 from isolitmus.checker.runs import run
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
 
-__all__ = ["PROMISES", "Counterexample", "Robustness", "robust_answers", "robustness"]
+__all__ = ["PROMISES", "Robustness", "robust_answers", "robustness"]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """What a commit check names that compares rows rather than files and partitions."""
@@ -55,28 +56,6 @@ ASSUMED = (
 )
 SEVERAL = "a statement reads all its tables at one moment, and their commits have one order"
 """What is taken for granted besides where there are several tables: each has a log of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample(Readable):
-    """A danger that comes about."""
-
-    danger: Danger
-    """Who takes part."""
-    test: Litmus
-    """The smallest test that shows it."""
-    explained: tuple[str, ...]
-    """The serial orders that give the table all the same; none: it is a table that no order gives."""
-
-    @property
-    def bad_enough(self) -> bool:
-        """Whether no worse one is worth a look: where writers depend on each other in no cycle, an order gives
-        the table in any case.
-        """
-        return not self.explained or self.danger.lemma != "no cycle"
-
-    def __repr__(self) -> str:
-        return f"{self.danger.schedule}: {'; '.join(self.explained) or 'no serial order'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +80,15 @@ class Robustness(Readable):
     """How long it took."""
 
     @property
+    def seen(self) -> Safety:
+        """Whether the promise is kept by what one sees, whatever the conflicts are: some order gives the tables, and to
+        readers what they read. Where conflicts are safe, that is; where all counterexamples are explained it is unknown.
+        """
+        if self.word != "unsafe":
+            return self.word
+        return "unsafe" if any(not one.explained for one in self.counterexamples) else "unknown"
+
+    @property
     def lemmas(self) -> Mapping[str, int]:
         """What was proved, and of how many patterns."""
         return Counter(one.lemma for one in self.refuted)
@@ -113,9 +101,8 @@ class Robustness(Readable):
 
     @property
     def worst(self) -> Counterexample | None:
-        """A table that no order gives, if there is one; else any counterexample."""
-        unexplained = [one for one in self.counterexamples if not one.explained]
-        return next(iter((*unexplained, *self.counterexamples)), None)
+        """One that no order explains, if there is one; else any counterexample."""
+        return min(self.counterexamples, key=lambda one: bool(one.explained), default=None)
 
     def __repr__(self) -> str:
         return f"{self.promise} under {self.protocol}: {self.word}"
@@ -127,12 +114,14 @@ class Robustness(Readable):
             "protocol": self.protocol,
             "promise": self.promise,
             "word": self.word,
+            "seen": self.seen,
             "refuted": dict(self.lemmas),
             "counterexamples": [
                 {
                     "schedule": one.danger.schedule,
                     "litmus": str(one.test),
-                    "serial": list(one.explained),
+                    "serial": list(one.serial),
+                    "explained": list(one.explained),
                 }
                 for one in self.counterexamples
             ],
@@ -393,7 +382,7 @@ class _Asking:
                 if model is None:
                     break
                 found = self._carried_out(question, model)
-                if found is not None and found.bad_enough:
+                if found is not None and not found.explained:
                     return found
                 best = best or found
                 values = [t.value for m in question.members for t in m.terms.parameters.values()]
@@ -407,7 +396,7 @@ class _Asking:
         try:
             for test in stage.tests(f"{' and '.join(danger.names)}: not {self.promise}"):
                 found = self._judged(test, danger)
-                if found is not None and found.bad_enough:
+                if found is not None and not found.explained:
                     return found
                 best = best or found
         except (NoValue, IsolitmusError):
@@ -424,13 +413,13 @@ class _Asking:
                 return None
             if not isinstance(judged.levels[self.promise], Forbidden):
                 return None
-            serial = judged.serial
+            serial, explained = judged.serial.orders, keeps(self.promise, judged)
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
         expect = {self.protocol.name: Expectation(outcome=outcome, fails=(self.promise,))}
         name = "-".join(danger.names)
-        return Counterexample(danger, replace(test, name=name, expect=expect), serial.orders)
+        return Counterexample(danger, replace(test, name=name, expect=expect), serial, explained)
 
 
 def _variants(danger: Danger) -> Iterator[Danger]:

@@ -11,8 +11,9 @@ from isolitmus.specs.catalogue import protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.robustness.counterexamples import Counterexample
     from isolitmus.checker.robustness.repairs import Repair
-    from isolitmus.checker.robustness.robust import Counterexample, Robustness
+    from isolitmus.checker.robustness.robust import Robustness
 
 __all__ = ["repair_lines", "robust_lines", "robust_table"]
 
@@ -29,13 +30,18 @@ LEMMAS = {
     "no way back": "that what it missed was built upon by others in its window",
 }
 SHOWN = 3
-CONFLICTS_ALONE = "write-serializable"
-"""The promise that asks for no more than a serial order: if there is one all the same, only the conflicts forbid it."""
-ENDS = {
-    "write-serializable": "All commit. Their conflicts have no serial order; the table that is left is that of {}.",
-    "update-serializable": "All commit. The table that is left is that of {}, in which no reader sees what this one sees.",
-    "log-serializable": "All commit. In the order of the log they do not give the table; that of {} does.",
+BROKEN = {
+    "write-serializable": "",
+    "update-serializable": "The table that is left is that of {}, but so not all read what they did read.",
+    "log-serializable": "In the order of the log they do not give the tables; the last one is that of {}.",
 }
+"""How a run breaks a promise by what one sees, though some orders give the table that is left."""
+EXPLAINED = {
+    "write-serializable": "the table that is left is that of {}",
+    "update-serializable": "in {} all read what they did read, and the table is the one that is left",
+    "log-serializable": "{} gives every version",
+}
+"""How a run keeps a promise by what one sees, though its conflicts do not."""
 
 
 def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
@@ -68,16 +74,15 @@ def _level(name: str) -> str:
 
 
 def _word(answer: Robustness) -> str:
-    worst = answer.worst
-    explained = worst is not None and worst.explained and answer.promise == CONFLICTS_ALONE
-    return "unsafe, explained" if explained else answer.word
+    return "unsafe, explained" if answer.word != answer.seen else answer.word
 
 
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
     """The proof, or the smallest counterexample, unless one ``before`` has shown it, or why it is unknown."""
     yield f"{answer.promise} at {_level(answer.protocol)}: {_word(answer)}"
     if answer.word == "safe":
-        yield "  Proved, for any number of runs, any parameters and any rows. Refuted was"
+        yield "  Proved of the conflicts, so of all that one sees, for any number of runs, any parameters and any rows."
+        yield "  Refuted was"
         for lemma, number in answer.lemmas.items():
             yield f"    {LEMMAS[lemma]}: {many(number, 'way')}"
         if not answer.lemmas:
@@ -98,7 +103,7 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
         ):
             yield f"  {patterns} of statements {breaks} it, among them that of {other.promise}."
             return
-    yield f"  {patterns} of statements {breaks} it; the smallest, and if there is one of which no order gives the table:"
+    yield f"  {patterns} of statements {breaks} it{_told_apart(answer)}; the smallest:"
     yield ""
     yield from (f"  {line}".rstrip() for line in run_lines(worst.test))
     yield ""
@@ -108,9 +113,23 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
 
 
 def _end(worst: Counterexample, promise: str) -> str:
-    if not worst.explained:
+    if worst.explained:
+        said = EXPLAINED[promise].format("; or ".join(worst.explained))
+        return f"All commit. Their conflicts break it; what one sees does not: {said}."
+    if not worst.serial or not BROKEN[promise]:
         return "All commit, and no serial order of them gives the table."
-    return ENDS[promise].format("; or ".join(worst.explained))
+    return f"All commit. {BROKEN[promise].format('; or '.join(worst.serial))}"
+
+
+def _told_apart(answer: Robustness) -> str:
+    """Of how many counterexamples one sees that the promise is broken, and of how many only conflicts do."""
+    number = len(answer.counterexamples)
+    explained = sum(1 for one in answer.counterexamples if one.explained)
+    if not explained:
+        return ", by what one sees"
+    if explained == number:
+        return " by conflicts only: of each run that was found an order explains what one sees; of others that is not proved"
+    return f", {explained} of them by conflicts only"
 
 
 def assumption_lines(answers: Sequence[Robustness]) -> Iterator[str]:

@@ -10,12 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
+from isolitmus.checker.robustness.counterexamples import keeps
 from isolitmus.checker.robustness.repairs import repaired
 from isolitmus.checker.robustness.robust import PROMISES, robust_answers, robustness
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs import protocol
+from isolitmus.specs import litmus, protocol
 from isolitmus.specs.job_files import workload
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.parameters import bound
@@ -71,7 +72,7 @@ def test_serializable_is_safe_without_untracked_reads():
 def test_the_hole_is_found():
     """The clean-up, the late order and the report (Theorem 6): no order gives the table."""
     found = word(("ingest", "cleanup", "report"), WRITE)
-    assert (found.word, found.worst.explained) == ("unsafe", ())
+    assert (found.word, found.seen, found.worst.serial) == ("unsafe", "unsafe", ())
     assert {one.name for one in found.worst.danger.members} == {"ingest", "report", "cleanup"}
     again = read_litmus(str(found.worst.test), "again")
     judged = run(again, protocol(WEAK))
@@ -228,3 +229,33 @@ def test_of_a_check_that_looks_at_rows_nothing_is_proved(under):
     of_rows = robustness(jobs, protocol(under), "write-serializable")
     assert (of_files.word, of_rows.word) == ("safe", "unknown")
     assert "the theorems are about checks of files" in of_rows.why[0]
+
+
+UPSERTS = ("ingest", "upsert", "cleanup")
+
+
+def test_conflicts_and_what_one_sees_are_told_apart():
+    """Upsert misses an append that a clean-up takes away: an order gives that table, and no order its conflicts."""
+    found = word(UPSERTS, "write-serializable")
+    assert (found.word, found.seen) == ("unsafe", "unknown")
+    for one in found.counterexamples:
+        judged = run(one.test, protocol(WEAK))
+        assert isinstance(judged.levels["write-serializable"], Forbidden)
+        assert one.explained == one.serial == judged.serial.orders != ()
+    log = word(UPSERTS, "log-serializable")
+    assert (log.word, log.seen) == ("unsafe", "unsafe")
+    assert not log.worst.explained
+    assert word(UPSERTS, "log-serializable", "delta-serializable").seen == "safe"
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_who_explains_what_one_sees(promise):
+    """Rows came and went between two versions: only conflicts know of them."""
+    done = run(litmus("came-and-went"), protocol(WEAK))
+    assert isinstance(done.levels[promise], Forbidden)
+    assert keeps(promise, done) == ("insert delete count",)
+
+
+def test_the_logs_order_alone_explains_the_logs_promise():
+    done = run(litmus("reorder"), protocol(WEAK))
+    assert (done.serial.orders, keeps("log-serializable", done)) == (("delete insert",), ())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
 
-__all__ = ["JobChange", "job_changes", "stopped", "tried"]
+__all__ = ["STOPPED", "JobChange", "job_changes", "stopped", "tried"]
 
 STOPPED = ("when", "always", "unknown")
 DIALECT = "databricks"

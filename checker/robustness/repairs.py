@@ -1,11 +1,16 @@
-"""What would make jobs safe: the fewest that must not overlap, an insert that reads, another level; each proved anew."""
+"""What would make jobs safe: jobs that must not overlap, an insert that reads, another level; each proved anew.
+
+The price of a repair is whom it stops needlessly: the ordered pairs of statements that may now stop each other, or have
+to wait, though they are in no pattern that breaks the promise. The cheapest has the fewest of them.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.robustness.changes import stopped
+from isolitmus.checker.robustness.changes import STOPPED, stopped
 from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.robust import robustness
 from isolitmus.model.default import DELTA
@@ -17,8 +22,9 @@ from isolitmus.specs.formats import format_named
 from isolitmus.specs.job_files import with_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from isolitmus.checker.robustness.prediction import Meeting
     from isolitmus.checker.robustness.robust import Robustness
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
@@ -43,7 +49,11 @@ class Repair:
     apart: tuple[Pair, ...] = ()
     """The jobs that must not overlap any more."""
     brings: tuple[Pair, ...] = ()
-    """Its price: pairs (loser, winner) that may stop each other with it, and not without it."""
+    """Pairs (loser, winner) that may stop each other with it, and not without it."""
+    waits: tuple[Pair, ...] = ()
+    """Those of which the one could overtake the other without it, and both commit, and that are now apart."""
+    needless: tuple[Pair, ...] = ()
+    """Its price: those of both that are in no pattern that breaks the promise."""
 
     def to_json(self) -> dict[str, object]:
         """The repair as docs/interface.md, 6, has it."""
@@ -52,19 +62,46 @@ class Repair:
             "protocol": self.protocol,
             "apart": [list(pair) for pair in self.apart],
             "brings": [list(pair) for pair in self.brings],
+            "waits": [list(pair) for pair in self.waits],
+            "needless": [list(pair) for pair in self.needless],
         }
 
 
 def repaired(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
     """The repairs of a promise that is not kept, the cheapest first."""
-    found = [*_levels(broken), *_reading(broken, protocol), *_apart(broken, protocol)]
-    before = stopped(predict_workload(broken.workload, protocol, examples=False))
+    meetings = predict_workload(broken.workload, protocol, examples=False).meetings
+    passing = [m for m in meetings if m.word not in ("always", "apart")]
+    harmful = _harmful(broken)
+    found = list(_apart(broken, protocol, passing, harmful))
+    found += [*_levels(broken), *_reading(broken, protocol)]
+    before = {_named(m) for m in meetings if m.word in STOPPED}
     priced = []
     for repair in found:
         after = predict_workload(repair.workload, named(repair.protocol), examples=False)
         brings = tuple(pair for pair in stopped(after) if pair not in before)
-        priced.append(replace(repair, brings=brings))
-    yield from sorted(priced, key=lambda repair: len(repair.brings) + len(repair.apart))
+        waits = tuple(_named(m) for m in passing if _jobs(broken.workload, m) in repair.apart)
+        needless = tuple(pair for pair in (*brings, *waits) if pair not in harmful)
+        priced.append(replace(repair, brings=brings, waits=waits, needless=needless))
+    yield from sorted(priced, key=lambda one: (len(one.needless), len(one.brings) + len(one.waits)))
+
+
+def _harmful(broken: Robustness) -> set[Pair]:
+    """The ordered pairs of statements of which one overtakes the other in a pattern that breaks the promise."""
+    return {
+        (one.danger.members[-1].name, other.name)
+        for one in broken.counterexamples
+        for other in one.danger.members[:-1]
+    }
+
+
+def _named(meeting: Meeting) -> Pair:
+    return meeting.loser, meeting.winner
+
+
+def _jobs(workload: Workload, meeting: Meeting) -> Pair:
+    """The jobs of two statements."""
+    home = {one.name: one.job for one in workload.statements}
+    return _ordered(home[meeting.loser], home[meeting.winner])
 
 
 def _levels(broken: Robustness) -> Iterator[Repair]:
@@ -104,8 +141,12 @@ def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
     yield f"INSERT INTO {schema.name} SELECT {', '.join(row)} WHERE {none}"
 
 
-def _apart(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
-    """The fewest pairs of jobs that must not overlap: each danger has to lose one of its own."""
+def _apart(
+    broken: Robustness, protocol: Spec, passing: Sequence[Meeting], harmful: set[Pair]
+) -> Iterator[Repair]:
+    """The cheapest pairs of jobs that must not overlap: each danger has to lose one of its own. What was hidden behind
+    others comes to what is ``harmful``.
+    """
     workload, dangers = broken.workload, []
     found = broken
     for _ in range(ROUNDS):
@@ -120,7 +161,9 @@ def _apart(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
             [_ordered(one.danger.members[-1].job, other.job) for other in one.danger.members[:-1]]
             for one in found.counterexamples
         ]
-        apart = {pair for a, b in _hit(dangers) for pair in ((a, b), (b, a))}
+        harmful |= _harmful(found)
+        needless = Counter(_jobs(broken.workload, m) for m in passing if _named(m) not in harmful)
+        apart = {pair for a, b in _hit(dangers, needless) for pair in ((a, b), (b, a))}
         workload = replace(broken.workload, apart=broken.workload.apart | apart)
         found = robustness(workload, protocol, broken.promise)
 
@@ -134,8 +177,8 @@ def _words(pairs: Sequence[Pair]) -> str:
     return ", nor ".join(said)
 
 
-def _hit(dangers: Sequence[Sequence[Pair]]) -> list[Pair]:
-    """The fewest pairs of which each danger has one."""
+def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> list[Pair]:
+    """Pairs of which each danger has one, such that the fewest have to wait needlessly; of those the fewest."""
     import z3
 
     context = z3.Context()
@@ -145,8 +188,9 @@ def _hit(dangers: Sequence[Sequence[Pair]]) -> list[Pair]:
     for danger in dangers:
         solver.add(z3.Or(*(chosen[pair] for pair in danger)))
     for pair, name in sorted(chosen.items()):
-        # of two choices of one size the one that lets two runs of a job overlap
-        solver.add_soft(z3.Not(name), weight=11 if pair[0] == pair[1] else 10)
+        # of two choices of one price and size the one that lets two runs of a job overlap
+        size = 11 if pair[0] == pair[1] else 10
+        solver.add_soft(z3.Not(name), weight=needless.get(pair, 0) * 1_000 + size)
     solver.check()
     model = solver.model()
     return [pair for pair, name in chosen.items() if z3.is_true(model.eval(name))]

@@ -143,7 +143,14 @@ def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]
     if not repairs:
         yield f"Nothing that was tried makes it {answer.promise} at {_level(answer.protocol)}."
         return
-    yield f"What would make it {answer.promise}, each proved:"
+    yield f"What would make it {answer.promise}, each proved, with whom it stops or lets wait:"
     for repair in repairs:
-        price = ", ".join(f"{a} by {b}" for a, b in repair.brings)
-        yield f"  {repair.title}" + (f"; then may be stopped: {price}" if price else "")
+        yield f"  {repair.title}"
+        for words, pairs in (("then may be stopped", repair.brings), ("then wait", repair.waits)):
+            if pairs:
+                yield f"    {words}: {_pairs(pairs)}"
+        yield f"    needlessly: {_pairs(repair.needless) or 'nobody'}"
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{loser} by {winner}" for loser, winner in pairs)

@@ -136,7 +136,18 @@ def test_repairs_are_proved():
     assert len(apart) == 1
     assert robustness(apart[0].workload, under, WRITE).word == "safe"
     assert not apart[0].brings
-    assert repairs["the level Serializable"].brings
+    level = repairs["the level Serializable"]
+    assert level.brings
+    assert level.needless == ()  # who is stopped now took part in what broke the promise
+    (reading,) = (repair for title, repair in repairs.items() if " as INSERT" in title)
+    harmful = {
+        (one.danger.members[-1].name, other.name)
+        for one in found.counterexamples
+        for other in one.danger.members[:-1]
+    }
+    assert set(reading.needless) == set(reading.brings) - harmful
+    prices = [len(repair.needless) for repair in repairs.values()]
+    assert prices == sorted(prices)
     assert any("NOT EXISTS" in title for title in repairs)
 
 

@@ -71,7 +71,7 @@ def predict(
         from isolitmus.checker.robustness.prediction_page import prediction_page
         from isolitmus.cli.made import made
 
-        write_whole(html, prediction_page(found, made()))
+        write_whole(html, prediction_page(found, made(), ways if remedies else None))
     if carriers and (status := _replay(found, carriers, quiet=as_json)):
         return status
     words = {meeting.word for meeting in found.meetings}

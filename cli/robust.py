@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["robust"]
 
 
-@writes(save=True, certificate=True)
+@writes(save=True, html=False, certificate=True)
 def robust(
     jobs: Jobs,
     *,
@@ -50,6 +50,9 @@ def robust(
     save: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Write the counterexamples here, as litmus files."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
     ] = None,
     engine: Annotated[
         str | None,
@@ -113,6 +116,11 @@ def robust(
         _certify(answers, certificate)
     if save is not None:
         _save(answers, save)
+    if html is not None:
+        from isolitmus.checker.robustness.robust_page import robust_page
+        from isolitmus.cli.made import made as by
+
+        write_whole(html, robust_page(answers, ways, by()))
     if carriers and (status := _replay(answers, carriers, quiet=as_json)):
         return status
     words = {answer.word for answer in answers}

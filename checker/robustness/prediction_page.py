@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.robustness.prediction_words import meeting_words
+from isolitmus.checker.robustness.prediction_words import change_words, meeting_words
 from isolitmus.checker.telling.figures import render_template
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.robustness.changes import JobChange
     from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
     from isolitmus.checker.telling.figures import Made
 
@@ -16,16 +19,23 @@ __all__ = ["prediction_page"]
 WORDS = {"apart": "never at a time", "unknown": "unknown", "never": "never"}
 
 
-def prediction_page(prediction: JobPrediction, made: Made) -> str:
-    """The page: no script, nothing loaded from anywhere, every text escaped."""
+def prediction_page(
+    prediction: JobPrediction, made: Made, changes: Sequence[JobChange] | None = None
+) -> str:
+    """The page: no script, nothing loaded from anywhere, every text escaped. ``changes``: what would end conflicts, if
+    it was asked.
+    """
     names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
     return render_template(
         "prediction.html.j2",
         prediction=prediction,
+        workload=prediction.workload,
         made=made,
         names=names,
         cells={(m.loser, m.winner): m for m in prediction.meetings},
         word=_word,
+        changes=changes,
+        change_words=change_words,
         words=meeting_words,
     )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.robustness.changes import JobChange
     from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
 
-__all__ = ["change_lines", "grid_lines", "meeting_words", "prediction_lines"]
+__all__ = ["change_lines", "change_words", "grid_lines", "meeting_words", "prediction_lines"]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
 RETRIES = {
@@ -49,16 +49,21 @@ def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:
     )
     for change in changes:
         yield f"  {change.title}"
-        said: dict[tuple[str, str], list[str]] = {}
-        for words, pairs in ((change.ended, change.ends), ("but now", change.brings)):
-            for loser, winner in pairs:
-                said.setdefault((f"{words} {loser}", ""), []).append(_named(loser, winner))
-        for loser, winner, when in change.narrows:
-            condition = f" only if {' and '.join(when)}"
-            said.setdefault((loser, condition), []).append(_named(loser, winner))
-        for (who, condition), winners in said.items():
-            yield f"    {who} by {_listed(winners)}{condition}"
-        yield from (f"    costs: {cost}" for cost in change.costs)
+        yield from (f"    {line}" for line in change_words(change))
+
+
+def change_words(change: JobChange) -> Iterator[str]:
+    """What a change ends, brings, leaves to fewer parameters, and costs."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for words, pairs in ((change.ended, change.ends), ("but now", change.brings)):
+        for loser, winner in pairs:
+            said.setdefault((f"{words} {loser}", ""), []).append(_named(loser, winner))
+    for loser, winner, when in change.narrows:
+        condition = f" only if {' and '.join(when)}"
+        said.setdefault((loser, condition), []).append(_named(loser, winner))
+    for (who, condition), winners in said.items():
+        yield f"{who} by {_listed(winners)}{condition}"
+    yield from (f"costs: {cost}" for cost in change.costs)
 
 
 def _named(loser: str, winner: str) -> str:

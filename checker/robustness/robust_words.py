@@ -11,11 +11,22 @@ from isolitmus.specs.catalogue import protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.robustness.counterexamples import Counterexample
     from isolitmus.checker.robustness.repairs import Repair
     from isolitmus.checker.robustness.robust import Robustness
 
-__all__ = ["repair_lines", "robust_lines", "robust_table"]
+__all__ = [
+    "LEMMAS",
+    "answer_word",
+    "assumption_lines",
+    "end_words",
+    "level_word",
+    "need_lines",
+    "pair_words",
+    "pattern_words",
+    "repair_lines",
+    "robust_lines",
+    "robust_table",
+]
 
 MEANT = {
     "write-serializable": "the table is one that the jobs could have made one by one",
@@ -48,17 +59,24 @@ def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
     """A row for each promise, a column for each commit check, and which of them one needs."""
     promises = list(dict.fromkeys(a.promise for a in answers))
     levels = list(dict.fromkeys(a.protocol for a in answers))
-    said = {(a.promise, a.protocol): _word(a) for a in answers}
+    said = {(a.promise, a.protocol): answer_word(a) for a in answers}
     width = max(map(len, promises))
-    shown = {level: _level(level) for level in levels}
+    shown = {level: level_word(level) for level in levels}
     columns = {n: max(len(shown[n]), *(len(said[p, n]) for p in promises)) for n in levels}
     yield f"{'':<{width}}  {'  '.join(f'{shown[n]:<{columns[n]}}' for n in levels)}".rstrip()
     for promise in promises:
         cells = "  ".join(f"{said[promise, n]:<{columns[n]}}" for n in levels)
         yield f"{promise:<{width}}  {cells}".rstrip()
     yield ""
-    for promise in promises:
-        safe = [shown[n] for n in levels if said[promise, n] == "safe"]
+    yield from need_lines(answers)
+
+
+def need_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """What each promise means, and which of the levels that were asked keep it."""
+    for promise in dict.fromkeys(a.promise for a in answers):
+        safe = [
+            level_word(a.protocol) for a in answers if a.promise == promise and a.word == "safe"
+        ]
         need = (
             f"each of {' and '.join(safe)} will do"
             if len(safe) > 1
@@ -69,17 +87,19 @@ def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
         yield f"{promise}, {MEANT[promise]}: {need}."
 
 
-def _level(name: str) -> str:
+def level_word(name: str) -> str:
+    """What the level is called that a commit check is for."""
     return protocol(name).setting.rpartition("= ")[2] or name
 
 
-def _word(answer: Robustness) -> str:
+def answer_word(answer: Robustness) -> str:
+    """An answer in a word or two."""
     return "unsafe, explained" if answer.word != answer.seen else answer.word
 
 
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
     """The proof, or the smallest counterexample, unless one ``before`` has shown it, or why it is unknown."""
-    yield f"{answer.promise} at {_level(answer.protocol)}: {_word(answer)}"
+    yield f"{answer.promise} at {level_word(answer.protocol)}: {answer_word(answer)}"
     if answer.word == "safe":
         yield "  Proved of the conflicts, so of all that one sees, for any number of runs, any parameters and any rows."
         yield "  Refuted was"
@@ -93,32 +113,41 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     worst = answer.worst
     if worst is None:
         return
-    patterns = many(len(answer.counterexamples), "pattern")
-    breaks = "breaks" if len(answer.counterexamples) == 1 else "break"
     for other in before:
         if (
             other.worst is not None
             and other.worst.danger.key == worst.danger.key
             and other.protocol == answer.protocol
         ):
-            yield f"  {patterns} of statements {breaks} it, among them that of {other.promise}."
+            yield f"  {pattern_words(answer, told=False)}, among them that of {other.promise}."
             return
-    yield f"  {patterns} of statements {breaks} it{_told_apart(answer)}; the smallest:"
+    yield f"  {pattern_words(answer)}; the smallest:"
     yield ""
     yield from (f"  {line}".rstrip() for line in run_lines(worst.test))
     yield ""
     yield from (f"  {line}" for line in timeline(worst.test.schedule).split("\n"))
     yield ""
-    yield f"  {_end(worst, answer.promise)}"
+    yield f"  {end_words(answer)}"
 
 
-def _end(worst: Counterexample, promise: str) -> str:
+def end_words(answer: Robustness) -> str:
+    """What becomes of the smallest counterexample; empty if there is none."""
+    worst, promise = answer.worst, answer.promise
+    if worst is None:
+        return ""
     if worst.explained:
         said = EXPLAINED[promise].format("; or ".join(worst.explained))
         return f"All commit. Their conflicts break it; what one sees does not: {said}."
     if not worst.serial or not BROKEN[promise]:
         return "All commit, and no serial order of them gives the table."
     return f"All commit. {BROKEN[promise].format('; or '.join(worst.serial))}"
+
+
+def pattern_words(answer: Robustness, *, told: bool = True) -> str:
+    """How many patterns break a promise; as it is ``told``, how many of them only by conflicts."""
+    patterns = many(len(answer.counterexamples), "pattern")
+    breaks = "breaks" if len(answer.counterexamples) == 1 else "break"
+    return f"{patterns} of statements {breaks} it{_told_apart(answer) if told else ''}"
 
 
 def _told_apart(answer: Robustness) -> str:
@@ -141,16 +170,17 @@ def assumption_lines(answers: Sequence[Robustness]) -> Iterator[str]:
 def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:
     """What would make it safe, and the price."""
     if not repairs:
-        yield f"Nothing that was tried makes it {answer.promise} at {_level(answer.protocol)}."
+        yield f"Nothing that was tried makes it {answer.promise} at {level_word(answer.protocol)}."
         return
     yield f"What would make it {answer.promise}, each proved, with whom it stops or lets wait:"
     for repair in repairs:
         yield f"  {repair.title}"
         for words, pairs in (("then may be stopped", repair.brings), ("then wait", repair.waits)):
             if pairs:
-                yield f"    {words}: {_pairs(pairs)}"
-        yield f"    needlessly: {_pairs(repair.needless) or 'nobody'}"
+                yield f"    {words}: {pair_words(pairs)}"
+        yield f"    needlessly: {pair_words(repair.needless) or 'nobody'}"
 
 
-def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
+def pair_words(pairs: Sequence[tuple[str, str]]) -> str:
+    """Who is stopped by whom."""
     return ", ".join(f"{loser} by {winner}" for loser, winner in pairs)

@@ -188,3 +188,31 @@ def test_a_promise_that_is_none(call):
     status, _, err = call("robust", "jobs.toml", "--promise", "serialisable")
     assert status == 2
     assert "--promise is 'serialisable'" in err
+
+
+def test_a_page_of_which_level_jobs_need(jobs, call):
+    """Each promise and level, the smallest schedule as a picture, proofs and repairs, all of it escaped."""
+    text = JOBS.replace("Two jobs", "<Two> jobs")
+    (jobs / "jobs.toml").write_text(text, "utf-8")
+    promise = "log-serializable"
+    status, _, _ = call(
+        "robust", "jobs.toml", "--promise", promise, "--repairs", "--html", "page.html"
+    )
+    page = (jobs / "page.html").read_text("utf-8")
+    assert status == 1
+    assert "&lt;Two&gt; jobs" in page
+    assert "<Two>" not in page
+    assert f'href="#{promise}-delta-write-serializable">unsafe</a>' in page
+    assert page.count("<svg") == page.count("<details>") == 1
+    assert "that a statement commits though it missed one that changed what it read: " in page
+    assert "In the order of the log they do not give the tables" in page
+    assert "never overlap cleanup and ingest" in page
+    assert "nobody else writes to the tables" in page
+    assert "<script" not in page
+
+
+def test_a_page_of_predictions_has_the_remedies(jobs, call):
+    call("predict", "jobs.toml", "--remedies", "--html", "page.html")
+    page = (jobs / "page.html").read_text("utf-8")
+    assert "What would end some of it" in page
+    assert "<li>costs: log-serializable is not kept any more</li>" in page

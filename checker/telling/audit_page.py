@@ -7,7 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.figures import render_template
-from isolitmus.checker.telling.overview_words import nothing_found, overview_lines, overview_svg
+from isolitmus.checker.telling.overview_words import (
+    nothing_found,
+    overview_lines,
+    overview_svg,
+    when_written,
+)
 from isolitmus.model.finding import KINDS
 
 if TYPE_CHECKING:
@@ -47,6 +52,7 @@ def audit_page(audits: Sequence[Audit], made: Made) -> str:
         shown=SHOWN,
         overview=overview_lines,
         nothing=nothing_found,
+        when=when_written,
         timeline=overview_svg,
     )
 

@@ -102,8 +102,8 @@ def _time(milliseconds: int) -> str:
 
 def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
     """The newest commits as a picture that stands alone: each a line of the log's versions, from the one that it had
-    read to the one that it made. Where lines lie above one another, commits had not seen each other; who took part in
-    a near miss or overlapped others is drawn as a bar, all others as dots.
+    read to the one that it made. Who had not seen others is drawn as a bar, and dotted lines lead to these; all others are
+    dots.
 
     >>> from isolitmus.model.overview import CommitSpan, Overview
     >>> spans = (CommitSpan(1, 0, "WRITE", True), CommitSpan(2, 0, "DELETE", False))
@@ -119,12 +119,18 @@ def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
     def at(version: int) -> float:
         return LEFT + (RIGHT - LEFT) * (max(version, first) - first) / steps
 
+    rows = {span.version: LINE * (k + 1.0) - 4 for k, span in enumerate(spans)}
     parts: list[str] = []
     for k, span in enumerate(spans):
         y = LINE * (k + 1.0)
         end, height = coordinate(at(span.version)), coordinate(y - 4)
         if span.version - _from(span) > 1:
-            parts.append(f'<path class="bar" d="M{coordinate(at(_from(span)))} {height}H{end}"/>')
+            begun = coordinate(at(_from(span)))
+            for missed in range(_from(span) + 1, span.version):
+                if missed in rows:
+                    x, top = coordinate(at(missed)), coordinate(rows[missed] + 4)
+                    parts.append(f'<path class="drop" d="M{x} {top}V{height}"/>')
+            parts.append(f'<path class="bar" d="M{begun} {coordinate(y - 7)}v6m0 -3H{end}"/>')
         kind = "start" if span.blind else "commit"
         parts.append(f'<circle class="{kind}" cx="{end}" cy="{height}" r="4"/>')
         parts.append(label(0, y, _short(f"{span.version} {span.operation}"), "fate"))

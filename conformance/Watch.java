@@ -168,7 +168,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             held.phase = phase;
             held.waits = true;
             try {
-                while (phase >= stop && !held.free) {
+                while (phase >= Math.max(stop, held.reach) && !held.free) {
                     waited = true;
                     wait();
                 }
@@ -191,16 +191,41 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
         public synchronized void openOnce(int stop) {
             for (Object item : seen) {
                 Held held = (Held) item;
-                held.free |= held.waits && held.phase >= this.stop;
+                held.free |= stays(held);
             }
             open(stop);
         }
 
-        /** Whether something waits here. */
-        public synchronized boolean holds() {
+        /** Let what is held go on by a step: to its commit, and from there to its end. */
+        public synchronized void advance() {
             for (Object item : seen) {
                 Held held = (Held) item;
-                if (held.waits && held.phase >= stop && !held.free) {
+                if (stays(held)) {
+                    held.free = held.phase == COMMIT;
+                    held.reach = COMMIT;
+                }
+            }
+            notifyAll();
+        }
+
+        boolean stays(Held held) {
+            return held.waits && held.phase >= Math.max(stop, held.reach) && !held.free;
+        }
+
+        /** Whether something waits here. */
+        public synchronized boolean holds() {
+            return holdsBefore(COMMIT + 1);
+        }
+
+        /** Whether something waits here that has not come to its commit. */
+        public synchronized boolean reads() {
+            return holdsBefore(COMMIT);
+        }
+
+        boolean holdsBefore(int phase) {
+            for (Object item : seen) {
+                Held held = (Held) item;
+                if (stays(held) && held.phase < phase) {
                     return true;
                 }
             }
@@ -236,6 +261,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
         private final Thread thread = Thread.currentThread();
         private OptimisticTransaction transaction;
         private int phase;
+        private int reach = INIT;
         private boolean waits;
         private boolean waited;
         private boolean free;

@@ -1,10 +1,11 @@
-"""All interleavings of two or three jobs of one's own at their commits, on real Delta, beside the serial orders.
+"""All interleavings of two or three jobs of one's own, at their snapshots and commits, on real Delta, beside the serial orders.
 
-A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table wants to commit, and
-waits; let go, it runs until the next one does, or to its end, so one that commits twice, or tries again, has more
-steps. Orders of steps are followed one after another, each on the table as it was at the beginning (RESTORE). Two
-jobs that come to their first commits right after one another do so in one order only: what they do before is taken
-not to be seen by the other.
+A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table wants its snapshot, and
+waits: what it has read until then, to compute something of it, may be old. (A statement that is given as a text has
+read nothing: it waits at its commit.) Its next step is to the transaction's commit, one more from there until the next
+transaction wants its snapshot, or to its end: one that commits twice, or tries again, has more steps. Orders of steps
+are followed one after another, each on the table as it was at the beginning (RESTORE). Two steps of two jobs right
+after one another that commit nothing are taken in one order only: what they do is taken not to be seen by the other.
 
 A table that comes out is held against what the jobs give one after another: those that ended well, and those that
 failed after a commit.
@@ -12,8 +13,9 @@ failed after a commit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +26,20 @@ from isolitmus.model.readable import Readable, few
 from isolitmus.specs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from isolitmus.conformance.ending import Ending
-    from isolitmus.conformance.racing import Parked
+    from isolitmus.conformance.racing import Parked, Race
 
 __all__ = ["Interleaved", "OneInterleaving", "interleave"]
 
 Steps = tuple[str, ...]
 """Jobs by name, one for each step."""
+RacedJob = str | Callable[[], object]
+"""A statement or a callable."""
+Able = Mapping[str, bool]
+"""Who can take the next step, each with whether that commits nothing."""
 SHOWN = 3
 """So many interleavings are shown."""
 
@@ -45,7 +51,11 @@ class OneInterleaving(Readable):
     """
 
     order: Steps
-    """Whose step it was, each time: to come to a commit, or to make it and go on."""
+    """Whose step it was, each time."""
+    actions: Steps
+    """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a commit, ``commit``
+    that and on to the next snapshot, or to the end.
+    """
     endings: Mapping[str, Ending]
     """How each job ended, by name."""
     rows: tuple[str, ...]
@@ -55,15 +65,19 @@ class OneInterleaving(Readable):
 
     @property
     def schedule(self) -> str:
-        """The steps as a litmus file has them; a job that was alone has one."""
+        """The steps as a litmus file has them; a job that was alone has one, and ``begin`` right before its ``start``
+        is not said.
+        """
         words: list[str] = []
-        for k, name in enumerate(self.order):
-            first = name not in self.order[:k]
-            alone = self.order[k : k + self.order.count(name)] == (name,) * self.order.count(name)
-            if first:
-                words.append(name if alone else f"{name}.start")
-            elif words[-1] != name:
-                words.append(f"{name}.commit")
+        for k, (name, action) in enumerate(zip(self.order, self.actions, strict=True)):
+            if name in words:
+                continue  # it is alone, and has been said
+            own = self.order.count(name)
+            goes_on = self.order[k + 1 : k + 2] == (name,)
+            if self.order[k : k + own] == (name,) * own:
+                words.append(name)
+            elif action != "begin" or not goes_on:
+                words.append(f"{name}.{action}")
         return " ".join(words)
 
     @property
@@ -157,13 +171,14 @@ class Interleaved(Readable):
 def interleave(
     spark: Any,
     table: str | Path,
-    *jobs: str | Callable[[], object],
+    *jobs: RacedJob,
     columns: Sequence[str] = (),
     before: Callable[[], object] | None = None,
-    most: int = 100,
+    most: int = 200,
     seconds: float = 60.0,
 ) -> Interleaved:
-    """Carry two or three jobs out on a table, callables or statements, in every interleaving of their commits.
+    """Carry two or three jobs out on a table, callables or statements, in every interleaving of their snapshots and
+    commits: one that reads, and later writes what it has computed of that, is overtaken in between, too.
 
     The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what the jobs touch
     besides is its to clear. ``columns`` are those that are compared, by default all: times and random keys are to
@@ -179,27 +194,23 @@ def interleave(
     if len(jobs) not in (2, 3):
         raise IsolitmusError(f"{many(len(jobs), 'job')} to interleave; two or three are wanted")
     walk = _Interleaving(
-        spark, table, _named(spark, jobs), columns=columns, before=before, seconds=seconds
+        spark, table, _named(jobs), columns=columns, before=before, seconds=seconds
     )
     with walk.restored():
         return walk.all(most)
 
 
-def _named(
-    spark: Any, jobs: Sequence[str | Callable[[], object]]
-) -> dict[str, Callable[[], object]]:
+def _named(jobs: Sequence[RacedJob]) -> dict[str, RacedJob]:
     """The jobs by names of their own: a function's, a statement's first word, or a number."""
-    named: dict[str, Callable[[], object]] = {}
+    named: dict[str, RacedJob] = {}
     for k, job in enumerate(jobs, 1):
-        called = job.split()[0].lower() if isinstance(job, str) else getattr(job, "__name__", "")
+        if isinstance(job, str):
+            called = job.split()[0].lower()
+        else:
+            called = getattr(getattr(job, "func", job), "__name__", "")  # a functools.partial's
         name = called if called.isidentifier() else f"job{k}"
-        body = _statement(spark, job) if isinstance(job, str) else job
-        named[f"{name}{k}" if name in named else name] = body
+        named[f"{name}{k}" if name in named else name] = job
     return named
-
-
-def _statement(spark: Any, sql: str) -> Callable[[], object]:
-    return lambda: spark.sql(sql).collect()
 
 
 class _Interleaving:
@@ -209,7 +220,7 @@ class _Interleaving:
         self,
         spark: Any,
         given: str | Path,
-        jobs: Mapping[str, Callable[[], object]],
+        jobs: Mapping[str, RacedJob],
         *,
         columns: Sequence[str],
         before: Callable[[], object] | None,
@@ -269,18 +280,19 @@ class _Interleaving:
             found.append(one)
             for k in reversed(range(len(begin), len(one.order))):
                 others = (name for name in enabled[k] if name != one.order[k])
-                left += [
-                    (*one.order[:k], name) for name in others if self._wanted(one.order[:k], name)
-                ]
+                before = one.order[:k]
+                left += [(*before, name) for name in others if self._wanted(before, enabled, name)]
         return found
 
-    def _wanted(self, order: Steps, name: str) -> bool:
-        """Whether a step is not one of two first steps in the other order."""
-        names = list(self.jobs)
-        both = order and name not in order and order[-1] not in order[:-1]
+    def _wanted(self, order: Steps, enabled: Sequence[Able], name: str) -> bool:
+        """Whether a step after these is not one of two of two jobs, in the other order, that commit nothing."""
+        if not order or order[-1] == name:
+            return True
+        names, k = list(self.jobs), len(order)
+        both = enabled[k - 1][order[-1]] and enabled[k][name]
         return not both or names.index(order[-1]) < names.index(name)
 
-    def _run(self, names: Steps, begin: Steps = ()) -> tuple[OneInterleaving, list[Steps]]:
+    def _run(self, names: Steps, begin: Steps = ()) -> tuple[OneInterleaving, list[Able]]:
         """Some jobs, whose first steps are in this order and the others one job after another; and who could take
         each step.
         """
@@ -291,10 +303,16 @@ class _Interleaving:
         first = latest(self._path)
         parked: dict[str, Parked] = {}
         order: Steps = ()
-        enabled: list[Steps] = []
+        enabled: list[Able] = []
         with race_at(around(self.spark, self._path), self.given, self._path, self.seconds) as run:
-            while able := tuple(n for n in names if n not in parked or not parked[n].ended):
-                name = next((n for n in able if self._wanted(order, n)), able[0])
+            while able := {
+                n: n not in parked or parked[n].reads
+                for n in names
+                if n not in parked or not parked[n].ended
+            }:
+                enabled.append(able)
+                wanted = (n for n in able if self._wanted(order, enabled, n))
+                name = next(wanted, next(iter(able)))
                 if len(order) < len(begin):
                     name = begin[len(order)]
                 if name not in able:
@@ -303,10 +321,10 @@ class _Interleaving:
                         " it does depends on something else"
                     )
                 if name in parked:
-                    parked[name].next()
+                    parked[name].advance()
                 else:
-                    parked[name] = run.park(self.jobs[name], name)
-                order, enabled = (*order, name), [*enabled, able]
+                    parked[name] = self._begin(run, name)
+                order = (*order, name)
             endings = {name: parked[name].release() for name in names}
         own = {version for ending in endings.values() for version in ending.commits}
         for commit in commits_since(self._path, first):
@@ -315,7 +333,23 @@ class _Interleaving:
                     f"{commit.words} is of none of {' and '.join(names)} as they were held: it was committed by a thread"
                     " that nobody waited for, or by another process or engine"
                 )
-        return OneInterleaving(order, endings, self._rows()), enabled
+        return OneInterleaving(order, self._actions(order, enabled), endings, self._rows()), enabled
+
+    def _actions(self, order: Steps, enabled: Sequence[Able]) -> Steps:
+        """What each step was."""
+        return tuple(
+            ("start" if enabled[k][name] else "commit")
+            if name in order[:k] or isinstance(self.jobs[name], str)
+            else "begin"
+            for k, name in enumerate(order)
+        )
+
+    def _begin(self, run: Race, name: str) -> Parked:
+        """A job until its first snapshot; a statement, which has read nothing until then, until its first commit."""
+        job = self.jobs[name]
+        if isinstance(job, str):
+            return run.park(lambda: self.spark.sql(job).collect(), name)
+        return run.park(job, name, "init")
 
     def _rows(self) -> tuple[str, ...]:
         frame = self.spark.read.format("delta").load(str(self._path))
@@ -333,7 +367,7 @@ class _Interleaving:
                 alone[words] = _gives(self._run(order)[0])
             if alone[words] == one.rows:
                 serial.append(words)
-        return OneInterleaving(one.order, one.endings, one.rows, tuple(serial))
+        return replace(one, serial=tuple(serial))
 
 
 def _serial(one: OneInterleaving) -> bool:

@@ -159,6 +159,13 @@ class Parking:
         with self._step(transaction, stop, ""):
             transaction.gate.open_once(stop)
 
+    def advance(self, transaction: HeldTransaction[Any]) -> None:
+        """Let a statement that is parked before a snapshot go on to its commit, or from there to its next transaction's
+        snapshot, or its end.
+        """
+        with self._step(transaction, "init", ""):
+            transaction.gate.advance()
+
     def finish(self, transaction: HeldTransaction[Any]) -> None:
         """Release a parked statement and wait for its end."""
         with self._step(transaction, None, "end after its commit was let through"):

@@ -77,6 +77,15 @@ class Parked:
         """
         self._race.next(self._running, until)
 
+    def advance(self) -> None:
+        """From ``init`` go on to the commit, from there to the next transaction's ``init``, or the end."""
+        self._race.advance(self._running)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is parked where it has not come to its commit."""
+        return self._running.transaction.gate.reads
+
     def release(self) -> Ending:
         """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not end in time."""
         return self._race.ending(self._running)
@@ -158,6 +167,11 @@ class Race:
         self.parking.next(running.transaction, until)
         if running.statement is not None:
             running.statement.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
+
+    def advance(self, running: _Running) -> None:
+        """Let a callable that is parked go on by a step."""
+        self._refuse_released(running)
+        self.parking.advance(running.transaction)
 
     def ending(self, running: _Running) -> Ending:
         """Release what is parked."""

@@ -106,6 +106,15 @@ class Gate:
         """Let go to its end what is held, and hold the other transactions."""
         self.java.openOnce(_number(until))
 
+    def advance(self) -> None:
+        """Let what is held go on by a step, to its commit, and from there to its end; others are held as before."""
+        self.java.advance()
+
+    @property
+    def reads(self) -> bool:
+        """Whether a transaction waits here that has not come to its commit."""
+        return bool(self.java.reads())
+
     @property
     def holds(self) -> bool:
         """Whether a transaction waits here."""

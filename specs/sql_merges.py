@@ -153,8 +153,11 @@ class MergeReader(StoringReader):
             return st.NotMatchedClause(
                 guard, whole(schema, dict(self.starred(then, schema, source)))
             )
-        names = then.this.expressions if then.this is not None else []
-        order = self.columns(schema, names, schema.shown) if names else schema.shown
+        if then.this is None:
+            self.place.refuse(
+                then, "Spark wants the columns here: INSERT (column, …) VALUES (…), or INSERT *"
+            )
+        order = self.columns(schema, then.this.expressions, schema.shown)
         nodes = then.expression.expressions
         if len(nodes) != len(order):
             problem = f"{many(len(order), 'column')} and {many(len(nodes), 'value')}"

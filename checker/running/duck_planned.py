@@ -86,7 +86,7 @@ def _stored(
                     sets = [e for e in then.expressions if isinstance(e, exp.EQ)]
                     yield from ((e.this.name, e.expression) for e in sets)
                 elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
-                    named = [n.name for n in then.this.expressions] if then.this else every
+                    named = [n.name for n in then.this.expressions]
                     values = (_known(tree, value) for value in then.expression.expressions)
                     yield from zip(named, values, strict=False)
         case exp.Insert():

@@ -110,7 +110,7 @@ def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckSte
         if kind == "not matched":
             starred = isinstance(then.this, exp.Star)
             values = "*" if starred else ", ".join(map(duck_text, then.expression.expressions))
-            columns = "" if starred or then.this is None else duck_text(then.this)
+            columns = "" if starred else duck_text(then.this)
             order = "BY NAME" if starred else columns
             before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
             after.append(

@@ -110,6 +110,7 @@ def test_delta_takes_note_of_the_target_alone():
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
+        ("MERGE INTO t USING a ON t.id = a.id WHEN NOT MATCHED THEN INSERT VALUES (a.id, 1)", "Spark wants the columns here"),
         (f"MERGE INTO t USING (VALUES (1, 2)) AS s(id, x) {MERGED}", "Spark takes no names of columns here"),
         ("INSERT INTO t SELECT a.id, y FROM a NATURAL JOIN b", "a join NATURAL"),
         ("INSERT INTO t SELECT id, y FROM a JOIN b ON a.id = b.id", "column 'id' is ambiguous"),

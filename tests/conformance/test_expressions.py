@@ -179,7 +179,7 @@ CLOCKED = [
         "d",
         (
             "MERGE INTO t USING (SELECT 9 AS id) k ON t.id = k.id AND t.d > current_date()"
-            " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (k.id, NULL, current_date(), now(), NULL, NULL)"
+            " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, s, d, ts, m, x) VALUES (k.id, NULL, current_date(), NULL, NULL, NULL)"
         ),
         ADDED,
     ),

@@ -99,7 +99,8 @@ def _of_sql(
         if typed := dict(TYPED.findall(text)):
             jobs[name]["parameters"] = typed
         if known := KNOWN.findall(text):
-            jobs[name]["where"] = " AND ".join(f"({one})" for one in known)
+            every = " AND ".join(f"({one})" for one in known)
+            jobs[name]["where"] = known[0] if len(known) == 1 else every
     name = " ".join(path.stem for path in paths)
     document = Node({"jobs": jobs}, "", Source(name))
     if ddl is not None:

@@ -39,6 +39,8 @@ VERB = re.compile(
     re.IGNORECASE,
 )
 """One of Delta's own verbs, and the database of its table."""
+MISSING = re.compile(r"Required keyword: '\w+' missing for <class .*>")
+"""What sqlglot says, in its own words, of an operator without one of its operands."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -124,7 +126,8 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
         what = details[0].get("description") or str(error).splitlines()[0]
         before = text.split("\n")[: line - 1]
         start = sum(len(one) + 1 for one in before) + column - 1
-        problem = f"this does not parse: {brief(what.rstrip('.'))}"
+        said = MISSING.sub("an operand is missing", what.rstrip("."))
+        problem = f"this does not parse: {brief(said)}"
         raise located(of.label, of.text, start, problem, "syntax") from None
     except RecursionError:
         raise SqlError(f"{of.label}: the statement {DEEP}") from None

@@ -105,6 +105,13 @@ class Source:
                 return f"{self.label}:{number}"
         return self.place(where)
 
+    def offset(self, where: str, text: str) -> int | None:
+        """Where a text of a key begins in the file; None if it does not stand there as it was read."""
+        line = _line(self.text, where)
+        start = sum(map(len, self.text.splitlines(keepends=True)[: max(line - 1, 0)]))
+        found = self.text.find(text, start) if text else -1
+        return None if found < 0 else found
+
     def node(self) -> Node:
         """The whole document; LitmusError for what is no TOML."""
         return Node(read_toml(self.text, self.label), "", self)

@@ -34,10 +34,11 @@ from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
 from isolitmus.specs.toml_file import NAME, Node, Source, shown
 from isolitmus.specs.workload_tables import tables_of
-from isolitmus.specs.written import located
+from isolitmus.specs.written import located, standing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from isolitmus.model.expression import Expr
@@ -164,7 +165,7 @@ class _JobReader:
         queries = node.inner("let", {})
         types = {**self.shared, **own}
         types |= self.undeclared(node, texts, queries, {*types, *queries.value})
-        let = {key: self.let(key, query, types) for key, query in queries.items()}
+        let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
         statements = tuple(
             self.statement((name, k if len(texts) > 1 else 0), text, node, every, let)
@@ -182,24 +183,30 @@ class _JobReader:
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
         """The parameters that have no type, each with that of the columns that it meets."""
-        asked = [Syntax(text, _label(node, text)) for text in texts]
-        asked += [
-            Syntax(one.value, _let_label(name, one))
+        given = [(node, "sql", text, _label(node, text)) for text in texts]
+        given += [
+            (queries, name, one.value, _let_label(name, one))
             for name, one in queries.items()
             if isinstance(one.value, str)
         ]
-        open_ = [one for one in asked if not all(p in known for p in parameters(one.text))]
+        open_ = []
+        for home, key, text, label in given:
+            if not all(p in known for p in parameters(text)):
+                with _in_file(home, key, text):
+                    open_.append(Syntax(text, label))
+                    open_[-1].tree()  # it parses
         found = inferred(open_, self.schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
-    def let(self, name: str, query: Node, types: Mapping[str, Type]) -> _Query:
+    def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
+        query = queries.at(name)
         text = query.value
         if not NAME.fullmatch(name) or name in types:
             query.refuse(f"{query}: '{name}' is no name of its own")
         if not isinstance(text, str):
             query.refuse(f"{query} is {shown(text)}; a text is wanted")
-        syntax = self.typed(text, _let_label(name, query), query, types)
-        found = self.resolved(syntax)
+        with _in_file(queries, name, text):
+            found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; a query with one column is wanted")
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
@@ -249,8 +256,8 @@ class _JobReader:
         let: Mapping[str, _Query],
     ) -> JobStatement:
         job, number = title
-        syntax = self.typed(text, _label(node, text), node, types)
-        found = self.resolved(syntax)
+        with _in_file(node, "sql", text):
+            found = self.resolved(self.typed(text, _label(node, text), node, types))
         if not isinstance(found, STATEMENTS):
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
@@ -268,6 +275,12 @@ class _JobReader:
         name = f"{job}_{number}" if number else job
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         return JobStatement(name, job, text, found, {p: types[p] for p in named} | clocks, own)
+
+
+def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
+    """Errors in a text that a key has point into the file."""
+    source = node.source
+    return standing(source.label, source.text, source.offset(node.under(key), text))
 
 
 def _label(node: Node, text: str) -> str:
@@ -290,7 +303,8 @@ def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
     syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
     place = SqlText(text, syntax.label)
     none = "what is known of parameters has no subquery"
-    found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
+    with _in_file(node, "where", text):
+        found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
     if found.type != "BOOLEAN":
         node.refuse(f"{node}.where is '{text}'; a condition on {', '.join(types)} is wanted")
     return found, text

@@ -11,6 +11,7 @@ from isolitmus.specs.logged_tables import refuse_differing
 from isolitmus.specs.properties import LEVELS
 from isolitmus.specs.table_file import read_table, read_tables
 from isolitmus.specs.toml_file import Node, Source, shown
+from isolitmus.specs.written import standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,7 +114,9 @@ def _declared(document: Node) -> WorkloadTables | None:
     formats: dict[str, str] = {}
     level = None
     for text in texts:
-        declared = read_ddl(text, f"{document.source.place_of('ddl', text)}, in ddl", source=True)
+        source = document.source
+        with standing(source.label, source.text, source.offset("ddl", text)):
+            declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(f"ddl makes the table '{declared.name}' twice")
         node = Node(declared.table, "ddl", document.source)

@@ -6,16 +6,17 @@ a message points into the author's own text all the same.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import SqlError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.errors import SqlProblem
 
-__all__ = ["Part", "as_written", "located"]
+__all__ = ["Part", "as_written", "located", "standing"]
 
 
 class Part(NamedTuple):
@@ -51,6 +52,26 @@ def as_written(error: SqlError, parts: Sequence[Part]) -> SqlError:
             return located(part.label, part.text, start, error.problem, error.kind)
         left -= len(part.read)
     return error
+
+
+@contextmanager
+def standing(label: str, file: str, start: int | None) -> Iterator[None]:
+    """Let an error in a text of SQL point into the file in which the text begins there; None: it is not there as it
+    was read.
+
+    >>> with standing("jobs.toml", 'sql = "DELETE FROM t"', 7):
+    ...     raise located("SQL", "DELETE FROM t", 12, "no table 't'")
+    Traceback (most recent call last):
+    isolitmus.model.errors.SqlError: jobs.toml:1:20: no table 't'
+        sql = "DELETE FROM t"
+                           ^
+    """
+    try:
+        yield
+    except SqlError as error:
+        if start is None or error.start is None:
+            raise
+        raise located(label, file, start + error.start, error.problem, error.kind) from None
 
 
 def located(

@@ -107,7 +107,9 @@ def test_jobs_that_write_to_no_table(jobs, call):
     (jobs / "reads.toml").write_text(text, "utf-8")
     status, _, err = call("predict", "reads.toml")
     assert status == 2
-    assert "no job writes to a table" in err
+    assert err == (
+        "isolitmus: reads: no job writes to a table, and only who writes is stopped; add one that does\n"
+    )
 
 
 LOG = (

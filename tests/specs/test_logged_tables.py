@@ -157,7 +157,7 @@ REFUSED = {
     ),
     "another table than the statement's": (
         ["orders=events"], {},
-        ("a.sql, job a:1:13: no table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
+        ("a.sql:1:13: no table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
         " --table NAME=events\n    DELETE FROM events WHERE day = :day\n                ^"),
     ),
     "one name twice": (

@@ -128,7 +128,7 @@ def _column(column: Mapping[str, Any]) -> str:
     type_ = logged_type(column)
     for key in besides:
         if not key.startswith(PASSED_OVER):
-            raise NotModelled(f"its column {name} has {key}, which is not modelled")
+            raise NotModelled(f"its column {name} has {key}, of which the model knows nothing")
     if not NAME.fullmatch(name):
         raise NotModelled(f"its column '{name}' has a name that is not letters, digits and _")
     if f"{GENERATED}start" not in besides:

@@ -141,7 +141,7 @@ REFUSED = {
     ),
     "a collation": (
         ["events"], {"columns": [{**DAY, "metadata": {"__COLLATIONS": {"day": "icu.UNICODE_CI"}}}, ID]},
-        "events: its column day has __COLLATIONS, which is not modelled",
+        "events: its column day has __COLLATIONS, of which the model knows nothing",
     ),
     "a property": (
         ["events"], {"delta.dataSkippingNumIndexedCols": "3"},

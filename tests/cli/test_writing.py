@@ -21,6 +21,7 @@ WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
     ("predict", "html"): ["shop"],
+    ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],
     ("robust", "certificate"): ["shop"],
     ("audit", "html"): ["t"],

@@ -114,9 +114,15 @@ class LogError(IsolitmusError):
 
 
 class UndeterminedError(LitmusError):
-    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided."""
+    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided, which is the
+    ``problem``; and what is ``decided`` all the same, if anything is.
+    """
 
     status = 3
+
+    def __init__(self, text: str, decided: str = "") -> None:
+        super().__init__(f"{text}. Decided before that: {decided}" if decided else text)
+        self.problem = text
 
 
 class WaitsForEver(UndeterminedError):

@@ -18,7 +18,7 @@ from isolitmus.checker.robustness.staging import Stage
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.templates.codes import NoValue
 from isolitmus.checker.templates.frames import SymbolicFrame
-from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.readable import Readable
 from isolitmus.model.schedule import Schedule
@@ -265,6 +265,9 @@ class _Pair:
             for test in stage.tests(title):
                 try:
                     ended = self._event(test, self.loser.name)
+                except UndeterminedError as problem:
+                    why = problem.problem
+                    continue
                 except IsolitmusError as problem:
                     why = str(problem).partition("\n")[0]
                     continue

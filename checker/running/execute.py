@@ -111,7 +111,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         try:
             work.take(step)
         except UndeterminedError as error:
-            raise UndeterminedError(f"{error}{work.told()}") from None
+            raise UndeterminedError(error.problem, work.told()) from None
         if work.events and work.events[-1].silence is not None:
             work.leave(work.events[-1].silence)
             break
@@ -195,10 +195,8 @@ class _Work:
             self.commit(name)
 
     def told(self) -> str:
-        """What is decided of a run that is not, as the end of a sentence: nobody who ended in it saw the rest."""
-        ended = (f"{e.name} {_transaction(self.form, e)}" for e in self.events)
-        found = "; ".join(ended)
-        return f". Decided before that: {found}" if found else ""
+        """What is decided of a run that is not: nobody who ended in it saw the rest."""
+        return "; ".join(f"{e.name} {_transaction(self.form, e)}" for e in self.events)
 
     def leave(self, silence: str) -> None:
         """End the run in a silence: nobody says what becomes of those that have not ended."""

@@ -122,6 +122,8 @@ def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckSte
         if clause.action == "delete" or isinstance(then.expressions[0], exp.Star):
             given = [f"{other}.{column}" for column in changed]
         else:
+            # in the order of the text, which need not be that of `sets`
+            changed = [f'"{assignment.this.name}"' for assignment in then.expressions]
             given = [duck_text(assignment.expression) for assignment in then.expressions]
         values = "".join(f', {v} AS "{k}"' for k, v in enumerate(given))
         before.append(DuckStep("collect", f"{taken} {name}.rowid AS row{values} FROM {rows}"))

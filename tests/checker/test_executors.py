@@ -47,6 +47,7 @@ def after(sql, tables=T, init=TWO):
         ("UPDATE t SET t.id = 1", 2),
         ("MERGE INTO t USING (SELECT 1 AS id UNION ALL SELECT 1 AS id) s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = 5", None),
         ("MERGE INTO t USING (SELECT 1 AS id, 3037000500 AS x) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = 4 WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (1, 1, s.x)", 2),
+        ("MERGE INTO t USING (SELECT 1 AS id, 7 AS x) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x, part = 4", 2),
         ("INSERT OVERWRITE t PARTITION (part = 0) SELECT id, x FROM t WHERE (id IN (5, 6) AND part + 2147483647 > 2)", None),
         ("INSERT INTO t SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 9223372036854775807) AND part IN (3, 7)", 2),
         ("INSERT INTO t SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 9223372036854775807) AND x = 99", 2),

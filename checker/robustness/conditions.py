@@ -99,9 +99,9 @@ def implied(asked: Asked, what: Any, candidates: list[Atom]) -> list[Atom]:
         said = asked.possible(what, z3.Not(z3.And(*(atom.formula for atom in left))))
         if said is None:
             return []
-        if not said:
-            break
         model = asked.model
+        if model is None:
+            break
         left = [atom for atom in left if model.has(atom.formula)]
     found: list[Atom] = []
     for atom in left:  # what the stronger ones before it, and the domains, do not say already

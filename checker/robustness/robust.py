@@ -11,29 +11,23 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import product
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.reading.monotone import monotone
 from isolitmus.checker.robustness.casting import Instances
-from isolitmus.checker.robustness.counterexamples import Counterexample, keeps
 from isolitmus.checker.robustness.dangers import Danger, Dangers, Link
-from isolitmus.checker.robustness.staging import Stage
-from isolitmus.checker.runs import run
-from isolitmus.checker.templates.codes import NoValue
+from isolitmus.checker.robustness.trials import Trials
 from isolitmus.checker.templates.frames import DEPENDENCIES
-from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.litmus import Expectation
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
-from isolitmus.model.verdict import Forbidden
 from isolitmus.model.workload import JobStatement
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.robustness.counterexamples import Counterexample
     from isolitmus.checker.robustness.dangers import DangerQuestion, Refuted
-    from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
 
@@ -45,10 +39,6 @@ PROMISES = ("write-serializable", "update-serializable", "log-serializable")
 """The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
 one; everybody sees the order of the log."""
 Safety = Literal["safe", "unsafe", "unknown"]
-MODELS = 3
-"""So many proposals of the solver are carried out for one way in which a danger may come about."""
-WAYS = 2
-"""Once there is a counterexample, so many ways are looked at for a table that no serial order gives."""
 ASSUMED = (
     "jobs do what their statements say, and read besides only what they declare as let",
     "every statement reads one version of its tables, and commits are versions in the order of the log",
@@ -172,11 +162,11 @@ def robust_answers(
     """
     instances = Instances(workload)
     instances.check_domains()
-    dangers = [Dangers(instances, protocol) for protocol in protocols]
+    asked = [(Dangers(instances, each), Trials(instances, each)) for each in protocols]
     for promise in promises:
-        for each in dangers:
+        for dangers, trials in asked:
             start = monotonic()
-            found = _Asking(each, promise, tell, examples=examples).answer()
+            found = _Asking(dangers, trials if examples else None, promise, tell).answer()
             yield replace(found, seconds=monotonic() - start)
 
 
@@ -186,18 +176,17 @@ class _Asking:
     def __init__(
         self,
         dangers: Dangers,
+        trials: Trials | None,
         promise: str,
         tell: Callable[[str], None] | None,
-        *,
-        examples: bool,
     ) -> None:
         self.instances = dangers.instances
         self.workload = self.instances.workload
         self.protocol = dangers.protocol
         self.promise = promise
         self.tell = tell
-        self.examples = examples
         self.dangers = dangers
+        self.trials = trials
         statements = self.workload.statements
         self.writers = [one for one in statements if not isinstance(one.statement, Read)]
         self.readers = [one for one in statements if isinstance(one.statement, Read)]
@@ -361,7 +350,7 @@ class _Asking:
         question = self._may(danger)
         if not question.ways:
             return False
-        shown = self._shown(question) if self.examples else None
+        shown = None if self.trials is None else self.trials.shown(question, self.promise)
         if shown is not None:
             self.found.append(shown)
         else:
@@ -369,57 +358,6 @@ class _Asking:
                 f"{' '.join(danger.names)} is not refuted, and nothing that the solver proposes breaks the promise"
             )
         return True
-
-    def _shown(self, question: DangerQuestion) -> Counterexample | None:
-        """A test that the promise forbids; one that no serial order explains, if there is one."""
-        best: Counterexample | None = None
-        for way, wanted in enumerate(question.ways):
-            if best is not None and way >= WAYS:
-                break
-            more: list[Any] = []
-            for k in range(MODELS if best is None else 2):
-                model = question.asked.example(*wanted, *more, apart=k > 0)
-                if model is None:
-                    break
-                found = self._carried_out(question, model)
-                if found is not None and not found.explained:
-                    return found
-                best = best or found
-                values = [t.value for m in question.members for t in m.terms.parameters.values()]
-                more.append(model.others(values))
-        return best
-
-    def _carried_out(self, question: DangerQuestion, model: Any) -> Counterexample | None:
-        danger = question.danger
-        stage = Stage(self.instances, model, question.members, danger.schedule)
-        best: Counterexample | None = None
-        try:
-            for test in stage.tests(f"{' and '.join(danger.names)}: not {self.promise}"):
-                found = self._judged(test, danger)
-                if found is not None and not found.explained:
-                    return found
-                best = best or found
-        except (NoValue, IsolitmusError):
-            return best
-        return best
-
-    def _judged(self, test: Litmus, danger: Danger) -> Counterexample | None:
-        """The test as a counterexample, if the promise forbids what comes of it."""
-        try:
-            judged = run(test, self.protocol)
-            if any(
-                t.aborted or t.outcome.startswith("error") for t in judged.run.transactions.values()
-            ):
-                return None
-            if not isinstance(judged.levels[self.promise], Forbidden):
-                return None
-            serial, explained = judged.serial.orders, keeps(self.promise, judged)
-        except IsolitmusError:
-            return None
-        outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
-        expect = {self.protocol.name: Expectation(outcome=outcome, fails=(self.promise,))}
-        name = "-".join(danger.names)
-        return Counterexample(danger, replace(test, name=name, expect=expect), serial, explained)
 
 
 def _variants(danger: Danger) -> Iterator[Danger]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.robustness.casting import Instances, Participant
+    from isolitmus.checker.robustness.solving import Solution
     from isolitmus.checker.templates.codes import Codes
     from isolitmus.checker.templates.terms import ValueTerm
     from isolitmus.model.statement import Statement
@@ -39,7 +40,7 @@ class Stage:
     """A model of the solver for some roles, and a schedule of them."""
 
     def __init__(
-        self, cast: Instances, model: Any, roles: Sequence[Participant], schedule: str
+        self, cast: Instances, model: Solution, roles: Sequence[Participant], schedule: str
     ) -> None:
         self.cast = cast
         self.model = model
@@ -52,22 +53,22 @@ class Stage:
         schedule = Schedule.parse(self.schedule, transactions)
         for inits in islice(self._starts(), TESTS):
             yield Litmus(
-                "example", title, "", self.cast.workload.tables, tuple(inits), transactions, schedule,
+                "example", title, "", self.cast.workload.tables, inits, transactions, schedule,
                 clients=clients,
             )  # fmt: skip
 
-    def _starts(self) -> Iterator[list[Statement]]:
-        """Ways to fill the tables at the start: few rows first, in one file, in one each, and in two."""
+    def _starts(self) -> Iterator[tuple[Statement, ...]]:
+        """Ways to fill the tables at the start, each once: few rows first, in one file, in one each, and in two."""
         rows = self._rows()
         statements = [role.statement.statement for role in self.roles]
         compacted = {one.target for one in statements if isinstance(one, Optimize)}
         for many in range(min(MOST, len(rows)) + 1):
             for some in combinations(rows, many):
-                yield list(self._inits(some, together=True))
-                if many > 1:
-                    yield list(self._inits(some, together=False))
+                together = tuple(self._inits(some, together=True))
+                ways = [together, tuple(self._inits(some, together=False))]
                 if again := [row for row in some if row[0] in compacted]:
-                    yield [*self._inits(some, together=True), *self._inits(again, together=True)]
+                    ways.append((*together, *self._inits(again, together=True)))
+                yield from dict.fromkeys(ways)
 
     def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
         transactions: dict[str, Statement] = {}
@@ -92,17 +93,16 @@ class Stage:
 
     def _rows(self) -> list[tuple[str, Row]]:
         found: dict[tuple[str, Row], None] = {}
-        for role in self.roles:
-            for table, row in role.terms.rows:
-                schema = self.cast.workload.tables[table]
-                try:
-                    values = tuple(
-                        value_of(self.cast.codes, self.model, term, column.type)
-                        for term, column in zip(row, schema.columns, strict=True)
-                    )
-                except NoValue:
-                    continue
-                found[table, values] = None
+        for table, row in self.model.rows:
+            schema = self.cast.workload.tables[table]
+            try:
+                values = tuple(
+                    value_of(self.cast.codes, self.model, term, column.type)
+                    for term, column in zip(row, schema.columns, strict=True)
+                )
+            except NoValue:
+                continue
+            found[table, values] = None
         return list(found)
 
     def _inits(self, rows: Sequence[tuple[str, Row]], *, together: bool) -> Iterator[Statement]:
@@ -116,7 +116,7 @@ class Stage:
                 yield self.cast.read(f"INSERT INTO {table} VALUES {written}")
 
 
-def values_of(codes: Codes, model: Any, role: Participant) -> dict[str, Value]:
+def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Value]:
     """The parameters of a role in a model; NoValue if one has none."""
     types = role.statement.types
     return {
@@ -124,7 +124,7 @@ def values_of(codes: Codes, model: Any, role: Participant) -> dict[str, Value]:
     }
 
 
-def value_of(codes: Codes, model: Any, term: ValueTerm, type_: Any) -> Value:
+def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Value:
     """The value of a term in a model."""
     if model.has(term.null):
         return None

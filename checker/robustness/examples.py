@@ -1,0 +1,135 @@
+"""Examples as a person would give them: of what a solver finds no more than is needed, with simple values."""
+
+from __future__ import annotations
+
+from itertools import combinations, groupby, islice, product
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.robustness.implicants import implicant, unknowns_of
+from isolitmus.checker.robustness.solving import FreshSolver, Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from isolitmus.checker.robustness.casting import Participant
+    from isolitmus.checker.templates.codes import FreeValue
+    from isolitmus.checker.templates.terms import RowTerm, ValueTerm
+
+__all__ = ["example_of"]
+
+SPREAD = 30
+"""So many wishes for an example that is easy to read are tried."""
+
+
+def example_of(
+    roles: Sequence[Participant], told: Sequence[Any], *, apart: bool = False
+) -> Solution | None:
+    """An example of some roles of which all that is told holds; None if none is found. ``apart``: with values
+    that differ where they may.
+    """
+    solver = FreshSolver()
+    asserted = solver.tell(*told)
+    bounds = {one.get_id(): one for role in roles for one in role.terms.bounds}
+    solver.tell(*bounds.values())
+    if not solver.possible():
+        return None
+    parts = _Parts(roles, implicant(solver.model, asserted))
+    parts.wish(solver, apart=apart)
+    if not solver.possible():
+        return None
+    reasons = implicant(solver.model, asserted)
+    parts = _Parts(roles, reasons)
+    solver = FreshSolver()
+    solver.tell(*reasons, *parts.bounds)
+    parts.wish(solver, apart=apart)
+    rows = [row for some in parts.rows for row in some]
+    return Solution(solver.model, rows) if solver.possible() else None
+
+
+class _Parts:
+    """What plays a part in an example, and what one would like to hold of it."""
+
+    def __init__(self, roles: Sequence[Participant], reasons: Sequence[Any]) -> None:
+        import z3
+
+        self.z3: Any = z3
+        self.roles = roles
+        self.names = frozenset(name for one in reasons for name in unknowns_of(one))
+        self.rows = [list(self._rows_of(role)) for role in roles]
+        own = {
+            term.value.get_id()
+            for role, rows in zip(roles, self.rows, strict=True)
+            for term in (*role.terms.parameters.values(), *(t for _, row in rows for t in row))
+        }
+        self.values = [
+            one
+            for role in roles
+            for one in role.terms.values
+            if one.value.get_id() in own or self._plays((one,))
+        ]
+
+    def _plays(self, values: Iterable[ValueTerm | FreeValue]) -> bool:
+        """Whether it hangs on one of these values."""
+        terms = (term for one in values for term in (one.value, one.null))
+        return any(not self.names.isdisjoint(unknowns_of(term)) for term in terms)
+
+    def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
+        """The rows that play a part; of a table of which none does the first: it may be that any row does."""
+        for name, rows in groupby(sorted(role.terms.rows, key=itemgetter(0)), itemgetter(0)):
+            some = [row for _, row in rows]
+            yield from ((name, row) for row in [r for r in some if self._plays(r)] or some[:1])
+
+    @property
+    def bounds(self) -> list[Any]:
+        """What values there are."""
+        return [formula for one in self.values for formula in one.bounds]
+
+    def wish(self, solver: FreshSolver, *, apart: bool) -> None:
+        """Tell a solver what one would like to hold, as far as that can be together."""
+        nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
+        wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
+        _wish(solver, wishes if apart else [*self._one_row(), *wishes])
+        if apart:
+            self._spread(solver)
+
+    def _one_row(self) -> Iterator[Any]:
+        """That all rows of a table are one."""
+        first: dict[str, Any] = {}
+        for table, row in (one for rows in self.rows for one in rows):
+            other = first.setdefault(table, row)
+            if other is not row:
+                same = [
+                    (a.null == b.null, a.value == b.value) for a, b in zip(row, other, strict=True)
+                ]
+                yield self.z3.And(*(part for pair in same for part in pair))
+
+    def _spread(self, solver: FreshSolver) -> None:
+        """That values of different statements differ, one by one as far as that goes."""
+        for wish in islice(self._different(), SPREAD):
+            _wish(solver, [wish])
+
+    def _different(self) -> Iterator[Any]:
+        own = [
+            [t.value for t in role.terms.parameters.values()]
+            + [t.value for _, row in rows for t in row]
+            for role, rows in zip(self.roles, self.rows, strict=True)
+        ]
+        for some, other in combinations(own, 2):
+            yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
+
+
+def _wish(solver: FreshSolver, wishes: Sequence[Any]) -> None:
+    """That all of these hold, but for those that cannot be together: of such the last ones are given up."""
+    import z3
+
+    left: dict[str, tuple[Any, Any]] = {}
+    for wish in wishes:
+        name = f"wish {solver.wishes + len(left)}"
+        left[name] = z3.Bool(name), wish
+    solver.wishes += len(left)
+    solver.tell(*(z3.Implies(*pair) for pair in left.values()))
+    while left and solver.possible(*(name for name, _ in left.values())) is False:
+        against = solver.against
+        del left[next(name for name in reversed(left) if name in against)]
+    solver.tell(*(formula for _, formula in left.values()))

@@ -1,0 +1,81 @@
+"""A solver in a context of its own, and what it finds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isolitmus.checker.templates.terms import RowTerm
+
+__all__ = ["FreshSolver", "Solution"]
+
+UNITS = 4_000_000
+"""So many units of the solver's work a question may take: unlike seconds, these count the same on all machines."""
+
+
+class Solution:
+    """An example that a solver gave; ``rows`` are those that play a part in it, each with its table."""
+
+    def __init__(self, model: Any, rows: Sequence[tuple[str, RowTerm]] = ()) -> None:
+        self.model = model
+        self.rows = rows
+
+    def value(self, term: Any) -> bool | Fraction:
+        """The value of a term: a truth value or a number."""
+        import z3
+
+        found = self._said(term)
+        return bool(z3.is_true(found)) if z3.is_bool(found) else Fraction(str(found))
+
+    def has(self, formula: Any) -> bool:
+        """Whether a formula holds in it."""
+        return self.value(formula) is True
+
+    def others(self, terms: Iterable[Any]) -> Any:
+        """That one of these terms has another value than here."""
+        import z3
+
+        return z3.Or(*(term != self._said(term).translate(z3.main_ctx()) for term in terms))
+
+    def _said(self, term: Any) -> Any:
+        return self.model.eval(term.translate(self.model.ctx), model_completion=True)
+
+
+class FreshSolver:
+    """What a solver is told, and what it says.
+
+    Asked the same in the same order it says the same: nobody else asks it anything.
+    """
+
+    def __init__(self) -> None:
+        import z3
+
+        self.context: Any = z3.Context()
+        self.solver: Any = z3.SimpleSolver(ctx=self.context)
+        self.solver.set("rlimit", UNITS)
+        self.solver.set("random_seed", 0)
+        self.wishes = 0
+
+    def tell(self, *formulas: Any) -> list[Any]:
+        """Tell it what holds; the same in its own context."""
+        own = [one.translate(self.context) for one in formulas if one is not True]
+        self.solver.add(*own)
+        return own
+
+    def possible(self, *supposed: Any) -> bool | None:
+        """Whether all that may hold together, and some truth values besides; None if it cannot say."""
+        said = str(self.solver.check(*(one.translate(self.context) for one in supposed)))
+        return {"sat": True, "unsat": False}.get(said)
+
+    @property
+    def model(self) -> Any:
+        """Of what is possible an example, as the solver has it."""
+        return self.solver.model()
+
+    @property
+    def against(self) -> frozenset[str]:
+        """Of what was supposed what cannot be together."""
+        return frozenset(one.decl().name() for one in self.solver.unsat_core())

@@ -1,0 +1,109 @@
+"""Dangers that come about: what the solver proposes, carried out and judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.robustness.counterexamples import Counterexample, keeps
+from isolitmus.checker.robustness.staging import Stage
+from isolitmus.checker.runs import run
+from isolitmus.checker.templates.codes import NoValue
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.catalogue import level
+
+if TYPE_CHECKING:
+    from isolitmus.checker.robustness.casting import Instances
+    from isolitmus.checker.robustness.dangers import Danger, DangerQuestion
+    from isolitmus.checker.runs import Judged
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+
+__all__ = ["Trials"]
+
+MODELS = 3
+"""So many proposals of the solver are carried out for one way in which a danger may come about."""
+WAYS = 2
+"""Once there is a counterexample, so many ways are looked at for a table that no serial order gives."""
+STRONGEST = "log-serializable"
+"""The promise that implies the others."""
+
+
+class Trials:
+    """Tests of a workload's dangers under a protocol; each is carried out once."""
+
+    def __init__(self, instances: Instances, protocol: Spec) -> None:
+        self.instances = instances
+        self.protocol = protocol
+        self._broken: dict[tuple[object, ...], Judged | None] = {}
+
+    def shown(self, question: DangerQuestion, promise: str) -> Counterexample | None:
+        """A test that the promise forbids; one that no serial order explains, if there is one."""
+        best: Counterexample | None = None
+        for way, wanted in enumerate(question.ways):
+            if best is not None and way >= WAYS:
+                break
+            more: list[Any] = []
+            for k in range(MODELS if best is None else 2):
+                model = question.asked.example(*wanted, *more, apart=k > 0)
+                if model is None:
+                    break
+                found = self._carried_out(question, model, promise)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+                values = [t.value for m in question.members for t in m.terms.parameters.values()]
+                more.append(model.others(values))
+        return best
+
+    def _carried_out(
+        self, question: DangerQuestion, model: Any, promise: str
+    ) -> Counterexample | None:
+        danger = question.danger
+        stage = Stage(self.instances, model, question.members, danger.schedule)
+        best: Counterexample | None = None
+        try:
+            for test in stage.tests(f"{' and '.join(danger.names)}: not {promise}"):
+                found = self._counterexample(test, danger, promise)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+        except (NoValue, IsolitmusError):
+            return best
+        return best
+
+    def _counterexample(self, test: Litmus, danger: Danger, promise: str) -> Counterexample | None:
+        """The test as a counterexample, if the promise forbids what comes of it."""
+        try:
+            judged = self._judged(test)
+            if judged is None or not isinstance(judged.verdict(level(promise)), Forbidden):
+                return None
+            serial, explained = judged.serial.orders, keeps(promise, judged)
+        except IsolitmusError:
+            return None
+        outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
+        expect = {self.protocol.name: Expectation(outcome=outcome, fails=(promise,))}
+        name = "-".join(danger.names)
+        return Counterexample(danger, replace(test, name=name, expect=expect), serial, explained)
+
+    def _judged(self, test: Litmus) -> Judged | None:
+        """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""
+        key = _carried(test)
+        if key not in self._broken:
+            self._broken[key] = None
+            judged = run(test, self.protocol)
+            ended = judged.run.transactions.values()
+            if not any(t.aborted or t.outcome.startswith("error") for t in ended) and isinstance(
+                judged.verdict(level(STRONGEST)), Forbidden
+            ):
+                self._broken[key] = judged
+        return self._broken[key]
+
+
+def _carried(test: Litmus) -> tuple[object, ...]:
+    """What is carried out of a test: all but its title, and what is expected."""
+    queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
+    statements = [(name, one.sql) for name, one in test.transactions.items()]
+    return tuple(one.sql for one in test.init), *statements, str(test.schedule), *queries

@@ -30,7 +30,7 @@ class Asked:
         self.model: Solution | None = None
         self._told = [*(role.domain for role in self.roles), *given]
         bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
-        self._solver = FreshSolver()
+        self._solver = FreshSolver(z3.main_ctx())
         self._solver.tell(*bounds.values(), *self._told)
 
     @contextmanager

@@ -40,7 +40,7 @@ def example_of(
         return None
     reasons = implicant(solver.model, asserted)
     parts = _Parts(roles, reasons)
-    solver = FreshSolver()
+    solver = FreshSolver(solver.context)
     solver.tell(*reasons, *parts.bounds)
     parts.wish(solver, apart=apart)
     rows = [row for some in parts.rows for row in some]
@@ -71,8 +71,11 @@ class _Parts:
 
     def _plays(self, values: Iterable[ValueTerm | FreeValue]) -> bool:
         """Whether it hangs on one of these values."""
-        terms = (term for one in values for term in (one.value, one.null))
-        return any(not self.names.isdisjoint(unknowns_of(term)) for term in terms)
+        return any(
+            term.num_args() == 0 and term.decl().name() in self.names
+            for one in values
+            for term in (one.value, one.null)
+        )
 
     def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
         """The rows that play a part; of a table of which none does the first: it may be that any row does."""
@@ -89,9 +92,8 @@ class _Parts:
         """Tell a solver what one would like to hold, as far as that can be together."""
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
-        _wish(solver, wishes if apart else [*self._one_row(), *wishes])
-        if apart:
-            self._spread(solver)
+        differ = islice(self._different(), SPREAD)
+        _wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
 
     def _one_row(self) -> Iterator[Any]:
         """That all rows of a table are one."""
@@ -104,12 +106,8 @@ class _Parts:
                 ]
                 yield self.z3.And(*(part for pair in same for part in pair))
 
-    def _spread(self, solver: FreshSolver) -> None:
-        """That values of different statements differ, one by one as far as that goes."""
-        for wish in islice(self._different(), SPREAD):
-            _wish(solver, [wish])
-
     def _different(self) -> Iterator[Any]:
+        """That values of different statements differ."""
         own = [
             [t.value for t in role.terms.parameters.values()]
             + [t.value for _, row in rows for t in row]

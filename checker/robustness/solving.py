@@ -41,7 +41,8 @@ class Solution:
         return z3.Or(*(term != self._said(term).translate(z3.main_ctx()) for term in terms))
 
     def _said(self, term: Any) -> Any:
-        return self.model.eval(term.translate(self.model.ctx), model_completion=True)
+        own = term if term.ctx is self.model.ctx else term.translate(self.model.ctx)
+        return self.model.eval(own, model_completion=True)
 
 
 class FreshSolver:
@@ -50,10 +51,10 @@ class FreshSolver:
     Asked the same in the same order it says the same: nobody else asks it anything.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: Any = None) -> None:
         import z3
 
-        self.context: Any = z3.Context()
+        self.context: Any = context or z3.Context()
         self.solver: Any = z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
@@ -61,14 +62,17 @@ class FreshSolver:
 
     def tell(self, *formulas: Any) -> list[Any]:
         """Tell it what holds; the same in its own context."""
-        own = [one.translate(self.context) for one in formulas if one is not True]
+        own = [self._own(one) for one in formulas if one is not True]
         self.solver.add(*own)
         return own
 
     def possible(self, *supposed: Any) -> bool | None:
         """Whether all that may hold together, and some truth values besides; None if it cannot say."""
-        said = str(self.solver.check(*(one.translate(self.context) for one in supposed)))
+        said = str(self.solver.check(*map(self._own, supposed)))
         return {"sat": True, "unsat": False}.get(said)
+
+    def _own(self, formula: Any) -> Any:
+        return formula if formula.ctx is self.context else formula.translate(self.context)
 
     @property
     def model(self) -> Any:

@@ -38,13 +38,15 @@ def example_of(
     parts.wish(solver, apart=apart)
     if not solver.possible():
         return None
-    reasons = implicant(solver.model, asserted)
+    model, wished = solver.model, parts.names
+    reasons = implicant(model, asserted)
     parts = _Parts(roles, reasons)
+    if parts.names <= wished:
+        return parts.solution(model)
     solver = FreshSolver(solver.context)
     solver.tell(*reasons, *parts.bounds)
     parts.wish(solver, apart=apart)
-    rows = [row for some in parts.rows for row in some]
-    return Solution(solver.model, rows) if solver.possible() else None
+    return parts.solution(solver.model) if solver.possible() else None
 
 
 class _Parts:
@@ -87,6 +89,10 @@ class _Parts:
     def bounds(self) -> list[Any]:
         """What values there are."""
         return [formula for one in self.values for formula in one.bounds]
+
+    def solution(self, model: Any) -> Solution:
+        """A model, with the rows that play a part."""
+        return Solution(model, [row for some in self.rows for row in some])
 
     def wish(self, solver: FreshSolver, *, apart: bool) -> None:
         """Tell a solver what one would like to hold, as far as that can be together."""

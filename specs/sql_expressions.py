@@ -233,7 +233,10 @@ class _ExpressionReader:
                     node, f"a remainder of anything but INT and BIGINT {OUTSIDE}", "opaque"
                 )
             exact = "DOUBLE" not in types
-            wanted = [decimals(operand_type(v)) if exact else "DOUBLE" for v in both]
+            wanted = [
+                decimals(operand_type(part, value)) if exact else "DOUBLE"
+                for part, value in zip(parts, both, strict=True)
+            ]
             found = _result(op, *wanted) if exact else "DOUBLE"
             if found is None:
                 place.refuse(node, f"a result of more than 38 digits {OUTSIDE}", "opaque")
@@ -272,7 +275,7 @@ class _ExpressionReader:
         """
         if any(decimal_of(value.type) for value in values):
             values = [
-                coerced(self.scope.place, part, value, operand_type(value))
+                coerced(self.scope.place, part, value, operand_type(part, value))
                 for part, value in zip(parts, values, strict=True)
             ]
         return unified(self.scope.place, node, parts, values)[1]

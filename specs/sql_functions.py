@@ -222,7 +222,10 @@ class FunctionReader:
         values = list(map(self.number, parts))
         types = {value.type for value in values}
         exact = "DOUBLE" not in types and any(decimal_of(type_) for type_ in types)
-        wanted = [decimals(operand_type(v)) if exact else "DOUBLE" for v in values]
+        wanted = [
+            decimals(operand_type(part, value)) if exact else "DOUBLE"
+            for part, value in zip(parts, values, strict=True)
+        ]
         found = quotient_type(*wanted) if exact else "DOUBLE"
         if found is None:
             problem = f"a quotient of decimals with fewer than 6 digits behind the point {OUTSIDE}"

@@ -82,9 +82,11 @@ def coerced(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.
     return _cast(place, node, value, target, fold=True)
 
 
-def operand_type(value: ex.Expr) -> Type:
-    """The type of an operand beside decimals: an integer that is written out has just its digits."""
-    if isinstance(value, ex.Const) and type(value.value) is int:
+def operand_type(node: exp.Expr, value: ex.Expr) -> Type:
+    """The type of an operand beside decimals: an integer that is written out, and is no CAST, has just its digits."""
+    bare = node.unnest()
+    written = isinstance(bare.this if isinstance(bare, exp.Neg) else bare, exp.Literal)
+    if written and isinstance(value, ex.Const) and type(value.value) is int:
         return decimal_type(len(str(abs(value.value))), 0) or value.type
     return value.type
 

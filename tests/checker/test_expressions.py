@@ -80,6 +80,12 @@ def test_what_is_drawn_is_mostly_read():
         ("3 IN ('3', 4)", True),
         ("COALESCE(1, CAST('x' AS INT))", 1),
         ("CASE WHEN true THEN 1 ELSE 1/0 END", 1.0),
+        (
+            "CAST(CAST(1.50 AS DECIMAL(10,2)) / CAST(9 AS BIGINT) AS STRING)",
+            "0.16666666666666666666667",
+        ),
+        ("CAST(CAST(1.50 AS DECIMAL(10,2)) / 9 AS STRING)", "0.166667"),
+        ("CAST(CAST(12345678.9 AS DOUBLE) AS STRING)", "1.23456789E7"),
         ("NULL / 0", None),
         ("DATE '2026-01-01' = TIMESTAMP '2026-01-01 00:00:00'", True),
     ],

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.robustness.examples import example_of
-from isolitmus.checker.robustness.solving import FreshSolver, Solution
+from isolitmus.checker.robustness.solving import LimitedSolver, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ class Asked:
         self.model: Solution | None = None
         self._told = [*(role.domain for role in self.roles), *given]
         bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
-        self._solver = FreshSolver(z3.main_ctx())
+        self._solver = LimitedSolver(z3.main_ctx())
         self._solver.tell(*bounds.values(), *self._told)
 
     @contextmanager

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.robustness.implicants import implicant, unknowns_of
-from isolitmus.checker.robustness.solving import FreshSolver, Solution
+from isolitmus.checker.robustness.solving import LimitedSolver, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,25 +28,26 @@ def example_of(
     """An example of some roles of which all that is told holds; None if none is found. ``apart``: with values
     that differ where they may.
     """
-    solver = FreshSolver()
+    solver = LimitedSolver()
     asserted = solver.tell(*told)
     bounds = {one.get_id(): one for role in roles for one in role.terms.bounds}
     solver.tell(*bounds.values())
     if not solver.possible():
         return None
-    parts = _Parts(roles, implicant(solver.model, asserted))
+    first = solver.model
+    parts = _Parts(roles, implicant(first, asserted))
     parts.wish(solver, apart=apart)
-    if not solver.possible():
-        return None
+    if not solver.possible():  # it cannot say
+        return parts.solution(first)
     model, wished = solver.model, parts.names
     reasons = implicant(model, asserted)
     parts = _Parts(roles, reasons)
     if parts.names <= wished:
         return parts.solution(model)
-    solver = FreshSolver(solver.context)
+    solver = LimitedSolver(solver.context)
     solver.tell(*reasons, *parts.bounds)
     parts.wish(solver, apart=apart)
-    return parts.solution(solver.model) if solver.possible() else None
+    return parts.solution(solver.model if solver.possible() else model)
 
 
 class _Parts:
@@ -94,7 +95,7 @@ class _Parts:
         """A model, with the rows that play a part."""
         return Solution(model, [row for some in self.rows for row in some])
 
-    def wish(self, solver: FreshSolver, *, apart: bool) -> None:
+    def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
         """Tell a solver what one would like to hold, as far as that can be together."""
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
@@ -123,15 +124,14 @@ class _Parts:
             yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
 
 
-def _wish(solver: FreshSolver, wishes: Sequence[Any]) -> None:
+def _wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
     """That all of these hold, but for those that cannot be together: of such the last ones are given up."""
     import z3
 
     left: dict[str, tuple[Any, Any]] = {}
     for wish in wishes:
-        name = f"wish {solver.wishes + len(left)}"
+        name = f"wish {len(left)}"
         left[name] = z3.Bool(name), wish
-    solver.wishes += len(left)
     solver.tell(*(z3.Implies(*pair) for pair in left.values()))
     while left and solver.possible(*(name for name, _ in left.values())) is False:
         against = solver.against

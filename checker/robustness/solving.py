@@ -1,4 +1,4 @@
-"""A solver in a context of its own, and what it finds."""
+"""A solver that takes so much work and no more, and what it finds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.templates.terms import RowTerm
 
-__all__ = ["FreshSolver", "Solution"]
+__all__ = ["LimitedSolver", "Solution"]
 
 UNITS = 4_000_000
 """So many units of the solver's work a question may take: unlike seconds, these count the same on all machines."""
@@ -45,10 +45,9 @@ class Solution:
         return self.model.eval(own, model_completion=True)
 
 
-class FreshSolver:
-    """What a solver is told, and what it says.
-
-    Asked the same in the same order it says the same: nobody else asks it anything.
+class LimitedSolver:
+    """What a solver is told, and what it says; in a context of its own, if none is given. There it says the same if
+    it is asked the same in the same order: nobody else asks it anything.
     """
 
     def __init__(self, context: Any = None) -> None:
@@ -58,7 +57,6 @@ class FreshSolver:
         self.solver: Any = z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
-        self.wishes = 0
 
     def tell(self, *formulas: Any) -> list[Any]:
         """Tell it what holds; the same in its own context."""

@@ -134,7 +134,7 @@ def logged_table(
     protocol = next((p for p, known in PROTOCOLS.items() if known == metadata.level), None)
     if protocol is None:
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'")
-    properties = declared_properties(metadata, _newest(commit.protocol for commit in commits))
+    properties = declared_properties(metadata.plain, _newest(commit.protocol for commit in commits))
     document: TomlTable = {
         "columns": ", ".join(f"{c['name']} {logged_type(c)}" for c in fields),
         "partitioned_by": list(metadata.partitioned_by),

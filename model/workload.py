@@ -81,6 +81,8 @@ class Workload(Readable):
     """Of tables that are not Delta's the format; jobs only read them."""
     distinct: tuple[str, ...] = ()
     """Parameters of which no two runs that overlap have the same value."""
+    left_out: tuple[str, ...] = ()
+    """What is taken for granted of properties that say how files are laid out."""
     level: str | None = None
     """What the tables' property delta.isolationLevel says, if it is there."""
     text: str = ""
@@ -101,6 +103,7 @@ class Workload(Readable):
                 f"{table} is of format {format_}, of which no commit check knows: nobody writes to it while jobs run"
                 for table, format_ in self.formats.items()
             ),
+            *self.left_out,
             *(f"no two runs that overlap have the same :{name}" for name in self.distinct),
         )
 

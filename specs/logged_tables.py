@@ -19,7 +19,7 @@ from isolitmus.specs.ddl import Declared
 from isolitmus.specs.delta_log import open_log
 from isolitmus.specs.files import is_there
 from isolitmus.specs.limits import read_json
-from isolitmus.specs.properties import LEVELS, MADE, unmodelled
+from isolitmus.specs.properties import LAYOUT, LEVELS, MADE, unmodelled
 from isolitmus.specs.toml_file import NAME
 
 if TYPE_CHECKING:
@@ -95,10 +95,12 @@ def table_in(given: str) -> LoggedDeclaration:
 
 
 def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> Declared:
+    layout = {key: value for key, value in metadata.plain.items() if key in LAYOUT}
+    plain = {key: value for key, value in metadata.plain.items() if key not in LAYOUT}
     table: TomlTable = {
         "columns": ", ".join(_column(each) for each in read_json(metadata.schema)["fields"]),
         "partitioned_by": list(metadata.partitioned_by),
-        "properties": declared_properties(metadata, protocol),
+        "properties": layout | declared_properties(plain, protocol),
     }
     level = next((known for known in LEVELS if known.lower() == metadata.level.lower()), None)
     if level is None:
@@ -138,12 +140,12 @@ def _column(column: Mapping[str, Any]) -> str:
     return Column(name, type_, Identity(always, *steps)).ddl()
 
 
-def declared_properties(metadata: LogMetadata, protocol: LogProtocol) -> dict[str, str]:
+def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict[str, str]:
     """The properties that a table would be made with to be as its log has it; NotModelled for one that the model
     does not know.
     """
     found = {}
-    for key, value in metadata.plain.items():
+    for key, value in given.items():
         if key not in OF_DELTA:
             if why := unmodelled(key, value, made=True):
                 raise NotModelled(why)

@@ -13,7 +13,7 @@ from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import MAPPING_MODE, ROW_TRACKING
 
-__all__ = ["LEVELS", "MADE", "SET", "misspelled", "unmodelled"]
+__all__ = ["LAYOUT", "LEVELS", "MADE", "SET", "misspelled", "unmodelled"]
 
 
 class AllowedValues(NamedTuple):
@@ -65,6 +65,19 @@ SET = MADE | {
 }
 """Those that a statement sets on a table that is there. Row ids of files that are there come in several
 commits."""
+
+LAYOUT: dict[str, str] = {
+    "delta.autoOptimize.autoCompact": "no commit of an automatic compaction comes between; a job that does OPTIMIZE stands for it",
+    "delta.autoOptimize.optimizeWrite": "",
+    "delta.deletedFileRetentionDuration": "",
+    "delta.minReaderVersion": "",
+    "delta.minWriterVersion": "",
+    "delta.randomizeFilePrefixes": "",
+    "delta.targetFileSize": "",
+    "delta.tuneFileSizesForRewrites": "",
+}
+"""Properties that say how files are laid out and kept and which releases read them, and what is taken for granted of
+them where only statements and conditions are looked at."""
 
 
 def misspelled(key: str) -> str:

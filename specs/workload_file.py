@@ -87,7 +87,7 @@ def workload_of(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    schemas, level, formats = tables_of(document, logged)
+    schemas, level, formats, left_out = tables_of(document, logged)
     shared = _types(document.at("shared", document.get("shared", dict, {})))
     besides = (
         f"give the others, too, or this one by its name in SQL: --table NAME={logged[0].folder}"
@@ -107,7 +107,7 @@ def workload_of(
     title = document.get("title", str, name)
     return Workload(
         name, title, schemas, jobs, shared, _apart(given, jobs), formats,
-        _distinct(document, jobs, shared), level, document.source.text, path,
+        _distinct(document, jobs, shared), left_out, level, document.source.text, path,
     )  # fmt: skip
 
 

@@ -8,16 +8,18 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.errors import near
 from isolitmus.specs.ddl import read_ddl
 from isolitmus.specs.logged_tables import refuse_differing
-from isolitmus.specs.properties import LEVELS
+from isolitmus.specs.properties import LAYOUT, LEVELS, MADE
 from isolitmus.specs.table_file import read_table, read_tables
 from isolitmus.specs.toml_file import Node, Source, shown
 from isolitmus.specs.written import standing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
+    from isolitmus.specs.ddl import Declared
     from isolitmus.specs.logged_tables import LoggedDeclaration
+    from isolitmus.specs.toml_file import TomlTable
 
 __all__ = ["WorkloadTables", "tables_of"]
 
@@ -28,6 +30,8 @@ class WorkloadTables(NamedTuple):
     schemas: dict[str, Schema]
     level: str | None
     formats: dict[str, str]
+    left_out: tuple[str, ...] = ()
+    """What is taken for granted of properties that say how files are laid out."""
 
 
 def tables_of(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTables:
@@ -35,8 +39,10 @@ def tables_of(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTa
     there, found = _logged(document, logged), _declared(document)
     level = document.value.get("level")
     formats: dict[str, str] = {}
+    left_out = dict.fromkeys(line for one in logged for line in _left_out(one.declared))
     if found is not None:
-        schemas, declared, formats = found
+        schemas, declared, formats, said_of = found
+        left_out |= dict.fromkeys(said_of)
         level = level or declared
         _refuse_differing(document, schemas, logged, there)
     elif logged:
@@ -57,7 +63,7 @@ def tables_of(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTa
                 " another one",
                 "level",
             )
-    return WorkloadTables(schemas, said or next(iter(levels), None), formats)
+    return WorkloadTables(schemas, said or next(iter(levels), None), formats, tuple(left_out))
 
 
 def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Schema]:
@@ -68,7 +74,7 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
             document.refuse(
                 f"two tables are called '{declared.name}'; write NAME={folder} for one of them"
             )
-        node = Node(declared.table, "its log", Source(str(folder)))
+        node = Node(_without_layout(declared), "its log", Source(str(folder)))
         found[declared.name] = read_table(declared.name, node)
     return found
 
@@ -112,6 +118,7 @@ def _declared(document: Node) -> WorkloadTables | None:
             document.refuse(f"ddl and {key} both say what the tables are; leave one out", key)
     found: dict[str, Schema] = {}
     formats: dict[str, str] = {}
+    left_out: list[str] = []
     level = None
     for text in texts:
         source = document.source
@@ -119,14 +126,29 @@ def _declared(document: Node) -> WorkloadTables | None:
             declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(f"ddl makes the table '{declared.name}' twice")
-        node = Node(declared.table, "ddl", document.source)
+        node = Node(_without_layout(declared), "ddl", document.source)
+        left_out += _left_out(declared)
         found[declared.name] = read_table(declared.name, node)
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format
     if len(formats) == len(found):
         document.refuse(f"ddl makes no table of format delta, only {', '.join(formats.values())}")
-    return WorkloadTables(found, level, formats)
+    return WorkloadTables(found, level, formats, tuple(left_out))
+
+
+def _without_layout(declared: Declared) -> TomlTable:
+    """The table without the properties that say how its files are laid out: for statements any layout is looked at."""
+    properties = declared.table.get("properties", {})
+    kept = {key: value for key, value in properties.items() if key not in LAYOUT}
+    return {**declared.table, "properties": kept} if properties else declared.table
+
+
+def _left_out(declared: Declared) -> Iterator[str]:
+    """What is taken for granted of them."""
+    for key, value in declared.table.get("properties", {}).items():
+        if LAYOUT.get(key) and value != MADE[key].usual:
+            yield f"{declared.name} has {key} = {value}, and {LAYOUT[key]}"
 
 
 def _level(document: Node, level: object) -> str | None:

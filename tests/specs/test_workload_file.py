@@ -380,3 +380,14 @@ def test_a_file_that_is_called_by_a_number_is_a_job(files):
 def test_a_subquery_that_delta_refuses_is_no_column_that_is_not_there():
     with pytest.raises(IsolitmusError, match=r"DELTA_UNSUPPORTED_SUBQUERY.*source of a MERGE"):
         read('[jobs.a]\nsql = "DELETE FROM t WHERE id IN (SELECT x.id FROM t AS x)"')
+
+
+def test_how_files_are_laid_out_is_left_out_and_said_where_commits_hang_on_it():
+    ddl = """CREATE TABLE t (id INT) USING delta TBLPROPERTIES ('delta.minReaderVersion' = '1',
+    'delta.autoOptimize.optimizeWrite' = 'true', 'delta.autoOptimize.autoCompact' = '{}', 'delta.appendOnly' = 'true')"""
+    jobs = '[jobs]\na = "INSERT INTO t VALUES (1)"'
+    found = read_workload(f'ddl = """{ddl.format("true")}"""\n{jobs}', "jobs")
+    assert dict(found.tables["t"].properties) == {"delta.appendOnly": "true"}
+    (said,) = found.assumptions
+    assert said.startswith("t has delta.autoOptimize.autoCompact = true, and no commit of an auto")
+    assert not read_workload(f'ddl = """{ddl.format("false")}"""\n{jobs}', "jobs").assumptions

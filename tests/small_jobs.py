@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from isolitmus.checker import sweep
+from isolitmus.checker import separate, sweep
 from isolitmus.checker.robustness.robust import robust_answers
 from isolitmus.specs import level, protocol
 from isolitmus.specs.parameters import bound
@@ -72,8 +72,7 @@ class SmallJobs(NamedTuple):
                 text += f'parameters = {{ {types} }}\nwhere = "{known}"\n'
         return read_workload(text, "small")
 
-    @property
-    def scope(self):
+    def scope(self, *readers: str, noops: str = "keep"):
         statements = [
             bound(STATEMENTS[name], dict(zip(domains, values, strict=True)))
             for name, domains in self.jobs.items()
@@ -83,8 +82,8 @@ class SmallJobs(NamedTuple):
             [f"INSERT INTO t VALUES {', '.join(map(str, rows))}"] if rows else [] for rows in ROWS
         ]
         return read_scope(
-            f'title = "small"\n{self.table}init = {inits}\n[scope]\ntransactions = [2, 3]\nnoops = "keep"\n'
-            f"statements = {statements}\n",
+            f'title = "small"\n{self.table}init = {inits}\n[scope]\ntransactions = [2, 3]\nnoops = "{noops}"\n'
+            f"statements = {statements}\nreaders = {list(readers)}\n",
             "small",
         )
 
@@ -93,10 +92,22 @@ class SmallJobs(NamedTuple):
         found = set()
         for many in runs or (2, 3):
             done = sweep(
-                self.scope, many, protocols=[protocol(under)], levels=[level(p) for p in PROMISES]
+                self.scope(), many, protocols=[protocol(under)], levels=[level(p) for p in PROMISES]
             )
             assert done.ended is None
             found |= {p for p, count in done.protocols[under].forbidden.items() if count}
+        return found
+
+    def seen_to_break(self, under: str, promise: str, *runs: int) -> bool:
+        """Whether so many runs break a promise; some read the whole table, the others each find something to do."""
+        found = separate(
+            protocol(under),
+            level(promise),
+            self.scope("SELECT * FROM t", noops="skip"),
+            transactions=runs,
+            shipped=False,
+        ).found
+        assert found is not None
         return found
 
 

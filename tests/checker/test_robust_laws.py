@@ -15,6 +15,7 @@ from small_jobs import APPENDS, OTHERS, PROMISES, STATEMENTS, SmallJobs
 from isolitmus.checker.robustness.robust import robust_answers
 from isolitmus.specs import protocol
 
+READ = ("update-serializable", "log-serializable")
 LEVELS = ("delta-serializable", "delta-write-serializable")
 
 
@@ -45,6 +46,26 @@ def assert_agree(small: SmallJobs) -> None:
                 assert found.promise in small.broken(under, runs), small
 
 
+def outcomes(example):
+    """How the transactions of a counterexample end."""
+    (expected,) = example.test.expect.values()
+    return expected.outcome.values()
+
+
+def assert_agree_on_readers(small: SmallJobs) -> None:
+    """The same of what each reader sees alone, and of what all see: one of the runs reads the whole table."""
+    for under in LEVELS:
+        for found in robust_answers(small.workload, (protocol(under),), READ):
+            runs = (2, 3, 4)
+            if found.word == "unknown":
+                assert found.why
+            elif found.word == "safe":
+                assert not small.seen_to_break(under, found.promise, *runs), small
+            elif all(outcome != ("no-op",) for outcome in outcomes(found.worst)):
+                members = len(found.worst.danger.members)
+                assert small.seen_to_break(under, found.promise, *range(2, members + 1)), small
+
+
 KNOWN = (
     # who finds its row there writes nothing, and is built upon what it found all the same
     SmallJobs(partitioned=True, jobs={"once": {"k": (1,), "p": (0,)}, "twice": {"k": (1,)}}),
@@ -64,3 +85,10 @@ def test_what_a_search_finds_is_not_safe(small):
 @given(small=small_jobs())
 def test_safe_is_what_a_search_says(small):
     assert_agree(small)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=settings.default.max_examples // 8)
+@given(small=small_jobs())
+def test_safe_is_what_a_search_says_of_who_reads(small):
+    assert_agree_on_readers(small)

@@ -194,3 +194,11 @@ def test_beyond_a_bound_of_one_s_own_what_ships_is_named_and_not_found():
     elsewhere = separate(spec("delta-serializable"), spec("log-serializable"), scope("no-ops"))
     assert elsewhere.found is False
     assert elsewhere.ships in elsewhere.bound
+
+
+def test_a_scope_that_counts_what_finds_nothing_to_do_is_for_sweeps():
+    """The engines would take such a transaction for one that commits what it has read."""
+    with pytest.raises(
+        IsolitmusError, match=r"'no-ops' has noops = \"keep\".*only counted by sweep"
+    ):
+        separate(spec("delta-serializable"), spec("log-serializable"), scope("no-ops"))

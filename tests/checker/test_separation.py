@@ -191,14 +191,17 @@ def test_beyond_a_bound_of_one_s_own_what_ships_is_named_and_not_found():
     few = separate(*hole, transactions=[2])
     assert (few.found, few.litmus) == (False, None)
     assert few.bound.endswith(f", but beyond that the catalogue has {few.ships}")
-    elsewhere = separate(spec("delta-serializable"), spec("log-serializable"), scope("no-ops"))
+    elsewhere = separate(
+        spec("delta-serializable"),
+        spec("log-serializable"),
+        scope("two-partitions"),
+        transactions=[2],
+    )
     assert elsewhere.found is False
     assert elsewhere.ships in elsewhere.bound
 
 
-def test_a_scope_that_counts_what_finds_nothing_to_do_is_for_sweeps():
+def test_of_what_finds_nothing_to_do_protocols_are_compared_and_no_levels():
     """The engines would take such a transaction for one that commits what it has read."""
-    with pytest.raises(
-        IsolitmusError, match=r"'no-ops' has noops = \"keep\".*only counted by sweep"
-    ):
+    with pytest.raises(IsolitmusError, match=r"'no-ops' has noops = \"keep\".*levels by sweep"):
         separate(spec("delta-serializable"), spec("log-serializable"), scope("no-ops"))

@@ -8,12 +8,17 @@ __all__ = ["desugared"]
 
 
 def desugared(tree: exp.Expr) -> exp.Expr:
-    """The tree with BETWEEN as two comparisons, and CASE x WHEN, IF and NULLIF as CASE WHEN, in place.
+    """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT DISTINCT of
+    columns as GROUP BY, in place.
 
     >>> import sqlglot
     >>> print(desugared(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
     SELECT CASE WHEN (x >= 1 AND x <= 2) THEN CASE WHEN a = b THEN NULL ELSE a END ELSE 0 END
+    >>> print(desugared(sqlglot.parse_one("SELECT DISTINCT a, b AS c FROM t")).sql())
+    SELECT a, b AS c FROM t GROUP BY a, b
     """
+    for select in tree.find_all(exp.Select):
+        _grouped(select)
     found = list(tree.find_all(exp.Between, exp.Case, exp.If, exp.Nullif, bfs=False))
     for node in reversed(found):  # what is inside comes first
         plain = _plain(node)
@@ -23,6 +28,21 @@ def desugared(tree: exp.Expr) -> exp.Expr:
             return plain
         node.replace(plain)
     return tree
+
+
+def _grouped(select: exp.Select) -> None:
+    """Make a SELECT DISTINCT of columns a GROUP BY, as Spark does (ReplaceDistinctWithAggregate)."""
+    distinct = select.args.get("distinct")
+    items = [item.unalias() for item in select.expressions]
+    if (
+        distinct is None
+        or distinct.args.get("on") is not None
+        or select.args.get("group") is not None
+        or not all(isinstance(item, exp.Column) and not item.is_star for item in items)
+    ):
+        return
+    select.set("distinct", None)
+    select.set("group", exp.Group(expressions=[item.copy() for item in items]))
 
 
 def _plain(node: exp.Expr) -> exp.Expr | None:

@@ -6,11 +6,12 @@ been right; errors in SQL point into the statement. The format is that of docs/j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.errors import NoLitmusTest, SqlError, near
-from isolitmus.model.expression import TRUE, ColumnRef, walk
+from isolitmus.model.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.query import items_of
 from isolitmus.model.schema import Column
 from isolitmus.model.sql_types import NAMED_TYPES, type_named
@@ -32,12 +33,13 @@ from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
+from isolitmus.specs.standins import stand_ins, written_tables
 from isolitmus.specs.toml_file import NAME, Node, Source, shown
 from isolitmus.specs.workload_tables import tables_of
 from isolitmus.specs.written import located, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
     from isolitmus.specs.logged_tables import LoggedDeclaration
+    from isolitmus.specs.standins import StandIn
 
 __all__ = ["read_workload", "workload_of"]
 
@@ -94,9 +97,12 @@ def workload_of(
         if logged
         else "the DDL needs a CREATE TABLE of sources as well"
     )
-    reader = _JobReader(schemas, shared, formats, besides)
-    jobs: dict[str, Job] = {}
     given = document.inner("jobs", most=100)
+    schemas = dict(schemas)
+    reader = _JobReader(
+        schemas, shared, formats, besides, written_tables(list(_texts(given.value)))
+    )
+    jobs: dict[str, Job] = {}
     if not given.value:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
     for job, node in given.items():
@@ -107,7 +113,7 @@ def workload_of(
     title = document.get("title", str, name)
     return Workload(
         name, title, schemas, jobs, shared, _apart(given, jobs), formats,
-        _distinct(document, jobs, shared), left_out, level, document.source.text, path,
+        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)), level, document.source.text, path,
     )  # fmt: skip
 
 
@@ -139,11 +145,16 @@ class _Query(NamedTuple):
 class _JobReader:
     """Reads jobs on these tables, with what they share."""
 
-    schemas: Mapping[str, Schema]
+    schemas: dict[str, Schema]
+    """The tables; those that stand in for queries are added as they are met."""
     shared: Mapping[str, Type]
     formats: Mapping[str, str]
     besides: str
     """What to do about a table that is not known."""
+    written: frozenset[str]
+    """The tables that jobs write to."""
+    instead: list[StandIn] = field(default_factory=list)
+    """What stands in for queries that are not modelled."""
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
@@ -247,6 +258,35 @@ class _JobReader:
             problem = f"{error.problem}; {self.besides}"
             raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
 
+    def modelled(self, syntax: Syntax) -> tuple[str, Statement]:
+        """The statement and its text, with tables that stand in for queries that are not modelled, if that leaves
+        nothing else that is not.
+        """
+        problem: SqlError | None = None
+        found: Statement | None = None
+        try:
+            found = self.resolved(syntax)
+        except SqlError as error:
+            if error.kind != "outside":
+                raise
+            problem = error
+        if found is not None and not _opaque(found):
+            return syntax.text, found
+        for one in stand_ins(syntax.text, self.schemas, self.written, syntax.types):
+            schemas = {**self.schemas, one.schema.name: one.schema}
+            with suppress(SqlError):
+                other = resolve(
+                    Syntax(one.sql, syntax.label).typed(syntax.types, opaque=True), schemas
+                )
+                if not _opaque(other):
+                    self.schemas[one.schema.name] = one.schema
+                    self.instead.append(one)
+                    return one.sql, other
+        if found is None:
+            assert problem is not None
+            raise problem
+        return syntax.text, found
+
     def statement(
         self,
         title: tuple[str, int],
@@ -257,7 +297,7 @@ class _JobReader:
     ) -> JobStatement:
         job, number = title
         with _in_file(node, "sql", text):
-            found = self.resolved(self.typed(text, _label(node, text), node, types))
+            sql, found = self.modelled(self.typed(text, _label(node, text), node, types))
         if not isinstance(found, STATEMENTS):
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
@@ -274,7 +314,20 @@ class _JobReader:
         )
         name = f"{job}_{number}" if number else job
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
-        return JobStatement(name, job, text, found, {p: types[p] for p in named} | clocks, own)
+        return JobStatement(name, job, sql, found, {p: types[p] for p in named} | clocks, own)
+
+
+def _opaque(statement: Statement) -> bool:
+    return any(isinstance(part, Opaque) for part in unknown_parts(statement))
+
+
+def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:
+    """All texts of all jobs, as far as they are texts."""
+    for job in jobs.values():
+        sql = job.get("sql") if isinstance(job, dict) else job
+        yield from (
+            text for text in (sql if isinstance(sql, list) else [sql]) if isinstance(text, str)
+        )
 
 
 def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:

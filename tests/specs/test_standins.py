@@ -1,0 +1,135 @@
+"""Tables that stand in for queries: what is said with one holds for whatever the query gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.model.schema import Column, Schema
+from isolitmus.specs import protocol
+from isolitmus.specs.standins import stand_ins
+from isolitmus.specs.workload_file import read_workload
+
+DDL = """
+ddl = [
+  "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)",
+  "CREATE TABLE s (id INT, day DATE, at TIMESTAMP)",
+]
+[jobs.ingest]
+sql = "INSERT INTO t VALUES (:id, :day)"
+[jobs.erase]
+sql = "DELETE FROM t WHERE day = :day"
+[jobs.load]
+sql = '''{sql}'''
+{more}
+"""
+WINDOW = "(SELECT id, day, row_number() OVER (PARTITION BY id ORDER BY at DESC) AS n FROM s)"
+DEDUPLICATED = f"(SELECT id, day FROM {WINDOW} WHERE n = 1)"
+MERGE = "MERGE INTO t USING {} q ON t.id = q.id{} WHEN MATCHED THEN UPDATE SET day = q.day WHEN NOT MATCHED THEN INSERT (id, day) VALUES (q.id, q.day)"
+
+
+def _workload(sql: str, more: str = ""):
+    return read_workload(DDL.format(sql=sql, more=more), "w")
+
+
+def _said(sql: str, level: str = "delta-serializable", more: str = ""):
+    found = predict_workload(_workload(sql, more), protocol(level))
+    return {(m.loser, m.winner): m for m in found.meetings}
+
+
+def test_what_a_window_gives_is_not_needed_to_know_what_stops_a_merge():
+    found = _said(MERGE.format(DEDUPLICATED, ""))
+    assert {m.word for m in found.values()} <= {"never", "always", "when"}
+    assert (found["load", "ingest"].word, found["ingest", "load"].word) == ("always", "never")
+    within = _said(MERGE.format(DEDUPLICATED, " AND t.day = DATE '2026-01-01'"))
+    assert within["load", "ingest"].word == "when"  # the other day is another partition
+
+
+def test_the_assumption_is_said():
+    (said,) = _workload(MERGE.format(DEDUPLICATED, "")).assumptions
+    assert "row_number() over" in said.lower()
+    assert said.endswith("gives may be any rows, which stand in s_rows")
+    assert not _workload(MERGE.format("(SELECT id, day FROM s WHERE id > 1)", "")).assumptions
+
+
+SOURCES = [
+    "(SELECT id, day FROM s WHERE id > 1)",
+    "(SELECT id, max(day) AS day FROM s GROUP BY id)",
+    "(SELECT id, day FROM s WHERE day = :day)",
+    "(SELECT id, DATE '2026-01-01' AS day FROM s)",
+]
+
+
+@pytest.mark.parametrize("level", ["delta-serializable", "delta-write-serializable"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_certain_with_a_stand_in_is_so_for_the_query(source, level):
+    """The law: "never" and "always" of any rows hold of those that the query gives."""
+    sql = MERGE.format(source, "")
+    exact = _said(sql, level)
+    read = _workload(sql)
+    (one,) = stand_ins(sql, read.tables, {"t"}, read.jobs["load"].parameters)
+    declared = ", ".join(column.ddl() for column in one.schema.columns)
+    text = DDL.replace("]\n[jobs.ingest", f'  "CREATE TABLE s_rows ({declared})",\n]\n[jobs.ingest')
+    work = read_workload(text.format(sql=one.sql, more=""), "w")
+    certain = 0
+    for meeting in predict_workload(work, protocol(level)).meetings:
+        known = exact[meeting.loser, meeting.winner]
+        if meeting.word == "never":
+            certain += 1
+            assert known.word == "never", meeting
+        if meeting.word == "always":
+            certain += 1
+            assert known.word in ("always", "never"), meeting
+    assert certain >= 4
+
+
+def test_runs_with_other_parameters_see_other_rows():
+    """With one table of rows for all runs, no two runs could differ in what they see."""
+    sql = MERGE.format(WINDOW.replace("FROM s", "FROM s WHERE day = :day"), "")
+    found = _workload(sql)
+    assert [column.name for column in found.tables["s_rows"].columns] == [
+        "id",
+        "day",
+        "n",
+        "for_day",
+    ]
+    assert "WHERE for_day = :day" in found.jobs["load"].statements[0].sql
+    assert found.jobs["load"].statements[0].types == {"day": "DATE"}
+
+
+def test_the_clock_is_asked_like_a_parameter():
+    sql = MERGE.format(WINDOW.replace("FROM s", "FROM s WHERE day = current_date()"), "")
+    columns = _workload(sql).tables["s_rows"].columns
+    assert columns[-1] == Column("for_current_date", "DATE")
+
+
+def test_what_an_insert_gives_without_its_query_is_kept():
+    sql = "INSERT INTO t SELECT DISTINCT id * hash(id), DATE '2026-01-01' FROM s"
+    read = _workload(sql)
+    assert (
+        read.jobs["load"].statements[0].sql
+        == "INSERT INTO t SELECT id, CAST('2026-01-01' AS DATE) FROM s_rows"
+    )
+    found = _said(sql)
+    (test,) = found["erase", "load"].examples.values()
+    assert "DELETE FROM t WHERE day = DATE '2026-01-01'" in str(test)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        WINDOW.replace("FROM s", "FROM t"),  # its own table: what is read there is compared
+        WINDOW.replace("id, day", "rand() AS id, day"),  # each time something else
+        WINDOW.replace("row_number()", "mine(at)"),  # of no known type
+    ],
+)
+def test_where_more_than_rows_counts_nothing_stands_in(source):
+    tables = {
+        "t": Schema("t", (Column("id", "INT"), Column("day", "DATE"), Column("at", "TIMESTAMP"))),
+        "s": Schema("s", (Column("id", "INT"), Column("day", "DATE"), Column("at", "TIMESTAMP"))),
+    }
+    assert not list(stand_ins(MERGE.format(source, ""), tables, {"t"}, {}))
+    others = WINDOW.replace("FROM s", "FROM s WHERE day = :unknown")
+    assert not list(stand_ins(MERGE.format(others, ""), tables, {"t"}, {}))
+    assert not list(stand_ins(MERGE.format(WINDOW, ""), tables, {"t", "s"}, {}))
+    assert len(list(stand_ins(MERGE.format(WINDOW, ""), tables, {"t"}, {}))) == 1

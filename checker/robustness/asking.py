@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.robustness.examples import example_of
-from isolitmus.checker.robustness.solving import LimitedSolver, Solution
+from isolitmus.checker.robustness.examples import Examples
+from isolitmus.checker.robustness.solving import LimitedSolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from isolitmus.checker.robustness.casting import Participant
+    from isolitmus.checker.robustness.solving import Solution
 
 __all__ = ["Asked"]
 
@@ -30,7 +31,8 @@ class Asked:
         self.model: Solution | None = None
         self._told = [*(role.domain for role in self.roles), *given]
         bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
-        self._solver = LimitedSolver(z3.main_ctx())
+        self._examples = Examples(self.roles)
+        self._solver = LimitedSolver(main=True)
         self._solver.tell(*bounds.values(), *self._told)
 
     @contextmanager
@@ -47,7 +49,7 @@ class Asked:
         """Whether all this may hold together; None if the solver cannot say. ``model`` is then an example."""
         with self.within(*parts):
             said = self._solver.possible()
-            self.model = Solution(self._solver.model) if said else None
+            self.model = self._solver.model if said else None
         return said
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
@@ -57,7 +59,7 @@ class Asked:
         It hangs on the question alone, not on what was asked before.
         """
         for more in ((wanted,), ()) if wanted is not None else ((),):
-            found = example_of(self.roles, (*self._told, *parts, *more), apart=apart)
+            found = self._examples.of((*self._told, *parts, *more), apart=apart)
             if found is not None:
                 return found
         return None

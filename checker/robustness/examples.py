@@ -2,80 +2,91 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations, groupby, islice, product
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.robustness.implicants import implicant, unknowns_of
+from isolitmus.checker.robustness.formula_parts import FormulaParts
+from isolitmus.checker.robustness.implicants import implicant
 from isolitmus.checker.robustness.solving import LimitedSolver, Solution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from isolitmus.checker.robustness.casting import Participant
+    from isolitmus.checker.robustness.implicants import HeldComparison
     from isolitmus.checker.templates.codes import FreeValue
     from isolitmus.checker.templates.terms import RowTerm, ValueTerm
 
-__all__ = ["example_of"]
+__all__ = ["Examples"]
 
 SPREAD = 30
 """So many wishes for an example that is easy to read are tried."""
 
 
-def example_of(
-    roles: Sequence[Participant], told: Sequence[Any], *, apart: bool = False
-) -> Solution | None:
-    """An example of some roles of which all that is told holds; None if none is found. ``apart``: with values
-    that differ where they may.
-    """
-    solver = LimitedSolver()
-    asserted = solver.tell(*told)
-    bounds = {one.get_id(): one for role in roles for one in role.terms.bounds}
-    solver.tell(*bounds.values())
-    if not solver.possible():
-        return None
-    first = solver.model
-    parts = _Parts(roles, implicant(first, asserted))
-    parts.wish(solver, apart=apart)
-    if not solver.possible():  # it cannot say
-        return parts.solution(first)
-    model, wished = solver.model, parts.names
-    reasons = implicant(model, asserted)
-    parts = _Parts(roles, reasons)
-    if parts.names <= wished:
-        return parts.solution(model)
-    solver = LimitedSolver(solver.context)
-    solver.tell(*reasons, *parts.bounds)
-    parts.wish(solver, apart=apart)
-    return parts.solution(solver.model if solver.possible() else model)
+class Examples:
+    """Examples of some roles. One hangs on what is told of them alone, not on what was asked before."""
+
+    def __init__(self, roles: Sequence[Participant]) -> None:
+        self.roles = roles
+        self.formulas = FormulaParts()
+
+    def of(self, told: Sequence[Any], *, apart: bool = False) -> Solution | None:
+        """One of which all that is told holds; None if none is found. ``apart``: with values that differ where they
+        may.
+        """
+        solver = LimitedSolver()
+        solver.tell(*told)
+        bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
+        solver.tell(*bounds.values())
+        if not solver.possible():
+            return None
+        formulas = [self.formulas.of(one) for one in told if one is not True]
+        first = solver.model
+        parts = _Parts(self, implicant(first, formulas))
+        parts.wish(solver, apart=apart)
+        if not solver.possible():  # it cannot say
+            return parts.solution(first)
+        model, wished = solver.model, parts.unknowns
+        reasons = implicant(model, formulas)
+        parts = _Parts(self, reasons)
+        if parts.unknowns <= wished:
+            return parts.solution(model)
+        solver.begin()
+        solver.tell(*(one.formula for one in reasons), *parts.bounds)
+        parts.wish(solver, apart=apart)
+        return parts.solution(solver.model if solver.possible() else model)
 
 
 class _Parts:
     """What plays a part in an example, and what one would like to hold of it."""
 
-    def __init__(self, roles: Sequence[Participant], reasons: Sequence[Any]) -> None:
+    def __init__(self, examples: Examples, reasons: Sequence[HeldComparison]) -> None:
         import z3
 
         self.z3: Any = z3
-        self.roles = roles
-        self.names = frozenset(name for one in reasons for name in unknowns_of(one))
+        self.formulas = examples.formulas
+        self.unknowns = frozenset(one for reason in reasons for one in reason.part.unknowns)
+        roles = examples.roles
+        self.parameters = [list(role.terms.parameters.values()) for role in roles]
         self.rows = [list(self._rows_of(role)) for role in roles]
         own = {
-            term.value.get_id()
-            for role, rows in zip(roles, self.rows, strict=True)
-            for term in (*role.terms.parameters.values(), *(t for _, row in rows for t in row))
+            self.formulas.of(term.value)
+            for terms, rows in zip(self.parameters, self.rows, strict=True)
+            for term in (*terms, *(t for _, row in rows for t in row))
         }
         self.values = [
             one
             for role in roles
             for one in role.terms.values
-            if one.value.get_id() in own or self._plays((one,))
+            if self.formulas.of(one.value) in own or self._plays((one,))
         ]
 
     def _plays(self, values: Iterable[ValueTerm | FreeValue]) -> bool:
         """Whether it hangs on one of these values."""
         return any(
-            term.num_args() == 0 and term.decl().name() in self.names
+            self.formulas.of(term) in self.unknowns
             for one in values
             for term in (one.value, one.null)
         )
@@ -91,9 +102,9 @@ class _Parts:
         """What values there are."""
         return [formula for one in self.values for formula in one.bounds]
 
-    def solution(self, model: Any) -> Solution:
+    def solution(self, model: Solution) -> Solution:
         """A model, with the rows that play a part."""
-        return Solution(model, [row for some in self.rows for row in some])
+        return Solution(model.model, [row for some in self.rows for row in some])
 
     def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
         """Tell a solver what one would like to hold, as far as that can be together."""
@@ -116,9 +127,8 @@ class _Parts:
     def _different(self) -> Iterator[Any]:
         """That values of different statements differ."""
         own = [
-            [t.value for t in role.terms.parameters.values()]
-            + [t.value for _, row in rows for t in row]
-            for role, rows in zip(self.roles, self.rows, strict=True)
+            [t.value for t in terms] + [t.value for _, row in rows for t in row]
+            for terms, rows in zip(self.parameters, self.rows, strict=True)
         ]
         for some, other in combinations(own, 2):
             yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
@@ -128,12 +138,17 @@ def _wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
     """That all of these hold, but for those that cannot be together: of such the last ones are given up."""
     import z3
 
-    left: dict[str, tuple[Any, Any]] = {}
-    for wish in wishes:
-        name = f"wish {len(left)}"
-        left[name] = z3.Bool(name), wish
+    left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
     solver.tell(*(z3.Implies(*pair) for pair in left.values()))
     while left and solver.possible(*(name for name, _ in left.values())) is False:
         against = solver.against
         del left[next(name for name in reversed(left) if name in against)]
     solver.tell(*(formula for _, formula in left.values()))
+
+
+@cache
+def _name(name: str) -> Any:
+    """A truth value of that name."""
+    import z3
+
+    return z3.Bool(name)

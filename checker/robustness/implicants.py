@@ -5,81 +5,80 @@ Of two ways in which something may be so, one is enough: what the other one is a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["implicant", "unknowns_of"]
+    from isolitmus.checker.robustness.formula_parts import FormulaPart
+    from isolitmus.checker.robustness.solving import Solution
+
+__all__ = ["HeldComparison", "implicant"]
 
 
-def implicant(model: Any, formulas: Iterable[Any]) -> list[Any]:
+class HeldComparison(NamedTuple):
+    """A comparison, and whether it holds."""
+
+    part: FormulaPart
+    holds: bool
+
+    @property
+    def formula(self) -> Any:
+        """That it does, or does not."""
+        import z3
+
+        found = z3.BoolRef(self.part.term, z3.main_ctx())
+        return found if self.holds else z3.Not(found)
+
+
+def implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
     """Literals that hold in a model, and imply each of these formulas, which do, too.
 
     What follows from a supposed relation (``Implies``) counts if the relation does.
 
     >>> import z3
+    >>> from isolitmus.checker.robustness.formula_parts import FormulaParts
+    >>> from isolitmus.checker.robustness.solving import Solution
     >>> a, b, c, n = *z3.Bools("a b c"), z3.Int("n")
     >>> both = z3.And(z3.Or(a, b), z3.Not(z3.And(c, n > 3)))
     >>> solver = z3.Solver()
     >>> solver.add(b, z3.Not(a), z3.Not(c), n == 7)
-    >>> str(solver.check()), implicant(solver.model(), [both])
-    ('sat', [b, Not(c)])
+    >>> str(solver.check())
+    'sat'
+    >>> [one.formula for one in implicant(Solution(solver.model()), [FormulaParts().of(both)])]
+    [b, Not(c)]
     """
     return _Implicant(model).of(formulas)
-
-
-def unknowns_of(formula: Any) -> frozenset[str]:
-    """The names of the unknowns of a formula."""
-    import z3
-
-    found: set[str] = set()
-    seen: set[int] = set()
-    todo = [formula]
-    while todo:
-        one = todo.pop()
-        if one.get_id() not in seen:
-            seen.add(one.get_id())
-            if _unknown(one):
-                found.add(one.decl().name())
-            todo += one.children()
-    assert not z3.is_quantifier(formula)
-    return frozenset(found)
-
-
-def _unknown(formula: Any) -> bool:
-    import z3
-
-    return bool(z3.is_const(formula) and formula.decl().kind() == z3.Z3_OP_UNINTERPRETED)
 
 
 class _Implicant:
     """Formulas that have to hold, taken apart as the model has them."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Solution) -> None:
         import z3
 
         self.z3: Any = z3
         self.model = model
-        self.found: dict[tuple[int, bool], Any] = {}
-        self.done: set[tuple[int, bool]] = set()
+        self.found: dict[tuple[FormulaPart, bool], None] = {}
+        self.done: set[tuple[FormulaPart, bool]] = set()
+        self.held: dict[FormulaPart, bool] = {}
 
-    def of(self, formulas: Iterable[Any]) -> list[Any]:
+    def of(self, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
         later = []
         for formula in formulas:
-            if self.z3.is_implies(formula):
+            if formula.kind == self.z3.Z3_OP_IMPLIES:
                 later.append(formula)
             else:
                 self._need(formula, so=True)
         while True:
             left = [one for one in later if not self._followed(one)]
             if len(left) == len(later):
-                return list(self.found.values())
+                return [HeldComparison(*one) for one in self.found]
             later = left
 
-    def _followed(self, rule: Any) -> bool:
+    def _followed(self, rule: FormulaPart) -> bool:
         """Whether one side of a rule is supposed, so that the other one follows."""
-        if_so, then = rule.children()
+        if_so, then = rule.parts
         if self._known(if_so, so=True):
             self._need(then, so=True)
             return True
@@ -88,39 +87,54 @@ class _Implicant:
             return True
         return False
 
-    def _known(self, formula: Any, *, so: bool) -> bool:
-        while self.z3.is_not(formula):
-            formula, so = formula.arg(0), not so
-        return (formula.get_id(), so) in self.found
+    def _known(self, formula: FormulaPart, *, so: bool) -> bool:
+        while formula.kind == self.z3.Z3_OP_NOT:
+            formula, so = formula.parts[0], not so
+        return (formula, so) in self.found
 
-    def _holds(self, formula: Any) -> bool:
-        return bool(self.z3.is_true(self.model.eval(formula, model_completion=True)))
+    def _holds(self, formula: FormulaPart) -> bool:
+        said = self.held.get(formula)
+        if said is None:
+            z3, parts = self.z3, formula.parts
+            match formula.kind:
+                case z3.Z3_OP_NOT:
+                    said = not self._holds(parts[0])
+                case z3.Z3_OP_AND:
+                    said = all(map(self._holds, parts))
+                case z3.Z3_OP_OR:
+                    said = any(map(self._holds, parts))
+                case _:
+                    said = self.model.says(formula.term)
+            self.held[formula] = said
+        return said
 
-    def _need(self, formula: Any, *, so: bool) -> None:
+    def _need(self, formula: FormulaPart, *, so: bool) -> None:
         """That a formula is so, as it is in the model."""
         z3 = self.z3
         todo = [(formula, so)]
         while todo:
             one, said = todo.pop()
-            if (one.get_id(), said) in self.done:
+            if (one, said) in self.done:
                 continue
-            self.done.add((one.get_id(), said))
-            if z3.is_true(one) or z3.is_false(one):
-                continue
-            if z3.is_not(one):
-                todo.append((one.arg(0), not said))
-            elif z3.is_and(one) or z3.is_or(one):
-                parts = [(part, said) for part in one.children()]
-                todo += reversed(parts) if z3.is_and(one) == said else self._enough(parts)
-            elif z3.is_implies(one):
-                parts = [(one.arg(0), not said), (one.arg(1), said)]
-                todo += self._enough(parts) if said else reversed(parts)
-            else:
-                self.found[one.get_id(), said] = one if said else z3.Not(one)
+            self.done.add((one, said))
+            match one.kind:
+                case z3.Z3_OP_TRUE | z3.Z3_OP_FALSE:
+                    pass
+                case z3.Z3_OP_NOT:
+                    todo.append((one.parts[0], not said))
+                case z3.Z3_OP_AND | z3.Z3_OP_OR:
+                    parts = [(part, said) for part in one.parts]
+                    every = (one.kind == z3.Z3_OP_AND) == said
+                    todo += reversed(parts) if every else self._enough(parts)
+                case z3.Z3_OP_IMPLIES:
+                    parts = [(one.parts[0], not said), (one.parts[1], said)]
+                    todo += self._enough(parts) if said else reversed(parts)
+                case _:
+                    self.found[one, said] = None
 
-    def _enough(self, parts: list[tuple[Any, bool]]) -> Iterator[tuple[Any, bool]]:
+    def _enough(self, parts: list[tuple[FormulaPart, bool]]) -> Iterator[tuple[FormulaPart, bool]]:
         """One of several parts that is so: if one was needed anyhow, that one."""
-        for part, said in parts:
-            if (part.get_id(), said) in self.done:
+        for one in parts:
+            if one in self.done:
                 return
         yield next((part, said) for part, said in parts if self._holds(part) == said)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from isolitmus.checker.templates.terms import RowTerm
 
@@ -32,50 +32,76 @@ class Solution:
 
     def has(self, formula: Any) -> bool:
         """Whether a formula holds in it."""
-        return self.value(formula) is True
+        return self.says(formula.as_ast())
+
+    def says(self, formula: Any) -> bool:
+        """The same of a formula as the solver's C interface has it."""
+        import z3
+
+        core, context, found = z3.z3core, self.model.ctx.ref(), (z3.Ast * 1)()
+        core.Z3_model_eval(context, self.model.model, formula, True, found)
+        return bool(core.Z3_get_bool_value(context, found[0]) == z3.Z3_L_TRUE)
 
     def others(self, terms: Iterable[Any]) -> Any:
         """That one of these terms has another value than here."""
         import z3
 
-        return z3.Or(*(term != self._said(term).translate(z3.main_ctx()) for term in terms))
+        return z3.Or(*(term != self._said(term) for term in terms))
 
     def _said(self, term: Any) -> Any:
-        own = term if term.ctx is self.model.ctx else term.translate(self.model.ctx)
-        return self.model.eval(own, model_completion=True)
+        return self.model.eval(term, model_completion=True)
 
 
 class LimitedSolver:
-    """What a solver is told, and what it says; in a context of its own, if none is given. There it says the same if
-    it is asked the same in the same order: nobody else asks it anything.
+    """What a solver is told, and what it says; in a context of its own, unless it is to be in the ``main`` one. There it
+    says the same if it is asked the same in the same order: nobody else asks it anything. All formulas that it is
+    given, and all examples that it gives, are of the main one.
     """
 
-    def __init__(self, context: Any = None) -> None:
+    def __init__(self, *, main: bool = False) -> None:
         import z3
 
-        self.context: Any = context or z3.Context()
-        self.solver: Any = z3.SimpleSolver(ctx=self.context)
+        self.z3: Any = z3
+        self.core: Any = z3.z3core
+        self.main: Any = z3.main_ctx()
+        self.context: Any = self.main if main else z3.Context()
+        self.solver: Any
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what it was told."""
+        self.solver = self.z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
 
-    def tell(self, *formulas: Any) -> list[Any]:
-        """Tell it what holds; the same in its own context."""
-        own = [self._own(one) for one in formulas if one is not True]
-        self.solver.add(*own)
-        return own
+    def tell(self, *formulas: Any) -> None:
+        """Tell it what holds."""
+        for formula in self._own(formulas):
+            self.core.Z3_solver_assert(self.context.ref(), self.solver.solver, formula)
 
     def possible(self, *supposed: Any) -> bool | None:
         """Whether all that may hold together, and some truth values besides; None if it cannot say."""
-        said = str(self.solver.check(*map(self._own, supposed)))
-        return {"sat": True, "unsat": False}.get(said)
+        own = (self.z3.Ast * len(supposed))(*self._own(supposed))
+        said = self.core.Z3_solver_check_assumptions(
+            self.context.ref(), self.solver.solver, len(own), own
+        )
+        return {self.z3.Z3_L_TRUE: True, self.z3.Z3_L_FALSE: False}.get(said)
 
-    def _own(self, formula: Any) -> Any:
-        return formula if formula.ctx is self.context else formula.translate(self.context)
+    def _own(self, formulas: Iterable[Any]) -> Iterator[Any]:
+        """Formulas in its own context, all at once, as the C interface has them."""
+        given = self.z3.AstVector(ctx=self.main)
+        for one in formulas:
+            if one is not True:
+                self.core.Z3_ast_vector_push(self.main.ref(), given.vector, one.as_ast())
+        own = given if self.context is self.main else given.translate(self.context)
+        for k in range(len(own)):
+            yield self.core.Z3_ast_vector_get(self.context.ref(), own.vector, k)
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Solution:
         """Of what is possible an example, as the solver has it."""
-        return self.solver.model()
+        found = self.solver.model()
+        return Solution(found if self.context is self.main else found.translate(self.main))
 
     @property
     def against(self) -> frozenset[str]:

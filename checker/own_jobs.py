@@ -18,10 +18,9 @@ from isolitmus.model.evaluating import evaluate
 from isolitmus.model.expression import TRUE, ColumnRef, Const, conjuncts, walk
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.statement import Read
-from isolitmus.specs.parameters import CLOCKS, bound, one_line
-from isolitmus.specs.sql import read_statement, resolve
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.bound_statement import bound_statement
+from isolitmus.specs.parameters import CLOCKS
+from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row, Value
-    from isolitmus.model.workload import Job, JobStatement, Workload
+    from isolitmus.model.workload import Job, Workload
 
 __all__ = ["OwnJobs"]
 
@@ -193,7 +192,9 @@ class OwnJobs:
         for k, (run, lasting) in enumerate(self._apart(runs), 1):
             for one, when in zip(run.job.statements, lasting, strict=True):
                 name = next(n for n in _names(one.name) if n not in transactions)
-                transactions[name], let = self._bound(one, run.values)
+                transactions[name], let = bound_statement(
+                    one, run.values, self.workload.tables, self._statement
+                )
                 times[name] = when
                 if len(run.job.statements) > 1:
                     sessions[name] = f"run_{k}"
@@ -226,21 +227,6 @@ class OwnJobs:
             for p in self.workload.distinct
         )
         return self.workload.overlap(a.job.name, b.job.name) and not same
-
-    def _bound(
-        self, one: JobStatement, values: ParameterValues
-    ) -> tuple[Statement, dict[str, Read]]:
-        """A statement with these parameters, and what its client reads."""
-        sql = bound(one_line(one.sql), values)
-        if not one.let:
-            return self._statement(sql), {}
-        lets: dict[str, Read] = {}
-        for parameter, query in one.let.items():
-            read = self._statement(bound(query.sql, values))
-            assert isinstance(read, Read)
-            lets[parameter] = read
-        syntax = Syntax(sql).typed({p: one.types[p] for p in one.let}, opaque=True)
-        return resolve(syntax, self.workload.tables), lets
 
     def _statement(self, sql: str) -> Statement:
         if sql not in self.read:

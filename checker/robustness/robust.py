@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.reading.monotone import monotone
 from isolitmus.checker.robustness.casting import Instances
-from isolitmus.checker.robustness.dangers import Danger, Dangers, Link
+from isolitmus.checker.robustness.dangers import Dangers
+from isolitmus.checker.robustness.patterns import (
+    backward_pair,
+    cycle_of_four,
+    cycle_of_three,
+    open_cycle,
+    seen_in_between,
+    way_in,
+    ways_to_miss,
+    write_skew,
+)
 from isolitmus.checker.robustness.trials import Trials
 from isolitmus.checker.templates.frames import DEPENDENCIES
 from isolitmus.model.readable import Readable
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.robustness.counterexamples import Counterexample
-    from isolitmus.checker.robustness.dangers import DangerQuestion, Refuted
+    from isolitmus.checker.robustness.dangers import Danger, DangerQuestion, Refuted
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
 
@@ -213,10 +223,10 @@ class _Asking:
         for last, early in back:
             match self.promise:
                 case "log-serializable":
-                    self._look(_pair(last, early))
+                    self._look(backward_pair(last, early))
                 case "update-serializable":
                     for reader in self.readers or [self._any_reader(early)]:
-                        if not self._look(_seen_by(last, early, reader)):
+                        if not self._look(seen_in_between(last, early, reader)):
                             self._around(last, early, reader)
             if self.promise != "log-serializable":
                 self._cycles(last, early)
@@ -242,7 +252,7 @@ class _Asking:
             self.tell(f"{last.name} overtaken by {early.name}")
         if not self.workload.overlap(last.job, early.job):
             return False
-        return any([self._may(one).ways for one in _variants(_pair(last, early))])  # noqa: C419 - ask all
+        return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
 
     def _may(self, danger: Danger) -> DangerQuestion:
         """A danger as a question that was asked; what is refuted of it is part of the proof."""
@@ -279,7 +289,7 @@ class _Asking:
 
     def _cycles(self, last: JobStatement, early: JobStatement) -> None:
         """The cycles of writers around a pair that goes back."""
-        if self._look(_skew(last, early)):
+        if self._look(write_skew(last, early)):
             return
         if self._reads(early):
             self.why.append(
@@ -291,7 +301,7 @@ class _Asking:
                 kinds = [kind for kind in DEPENDENCIES if self._depends(early, between, kind)]
                 direct = bool(kinds) and self._depends(between, last, "rw")
                 met = direct and any(
-                    [self._look(_triple(last, early, between, kind)) for kind in kinds]  # noqa: C419 - at all
+                    [self._look(cycle_of_three(last, early, between, kind)) for kind in kinds]  # noqa: C419 - at all
                 )
                 self.open += [(last, early, between, kind) for kind in kinds if not met]
 
@@ -302,7 +312,7 @@ class _Asking:
         through another one that goes back, and has missed the one before it on the way (docs/semantics.md,
         Theorem 12).
         """
-        open_ = _open(last, early, between, kind)
+        open_ = open_cycle(last, early, between, kind)
         if not self._may(open_).ways:
             return
         reach = self._reach(between)
@@ -314,9 +324,13 @@ class _Asking:
                     continue
                 if not self.workload.overlap(later.job, other.job):
                     continue
-                if not self._may(_entry(other, later)).ways:
+                if not self._may(way_in(other, later)).ways:
                     continue
-                four = _four(last, early, between, other, kind) if later.name == last.name else ()
+                four = (
+                    cycle_of_four(last, early, between, other, kind)
+                    if later.name == last.name
+                    else ()
+                )
                 if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
                     self.why.append(
                         f"{' '.join(open_.names)} may be part of a longer cycle by way of {other.name}"
@@ -344,7 +358,7 @@ class _Asking:
 
     def _look(self, danger: Danger) -> bool:
         """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
-        return any([self._look_at(one) for one in _variants(danger)])  # noqa: C419 - at all of them
+        return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
 
     def _look_at(self, danger: Danger) -> bool:
         question = self._may(danger)
@@ -358,46 +372,3 @@ class _Asking:
                 f"{' '.join(danger.names)} is not refuted, and nothing that the solver proposes breaks the promise"
             )
         return True
-
-
-def _variants(danger: Danger) -> Iterator[Danger]:
-    """A danger, and the same by what the last one's client reads before it starts."""
-    yield danger
-    if danger.members[-1].let and any(link.target < link.source for link in danger.links):
-        yield replace(danger, outside=True)
-
-
-def _pair(last: JobStatement, early: JobStatement) -> Danger:
-    return Danger((early, last), links=(Link("rw", 1, 0),))
-
-
-def _entry(other: JobStatement, last: JobStatement) -> Danger:
-    return Danger((other, last), links=(Link("rw", 0, 1),), closed=False)
-
-
-def _skew(last: JobStatement, early: JobStatement) -> Danger:
-    return Danger((early, last), links=(Link("rw", 1, 0), Link("rw", 0, 1)))
-
-
-def _seen_by(last: JobStatement, early: JobStatement, reader: JobStatement) -> Danger:
-    links = (Link("rw", 2, 0), Link("wr", 0, 1), Link("rw", 1, 2))
-    return Danger((early, reader, last), frozenset({(0, 1)}), links)
-
-
-def _triple(last: JobStatement, early: JobStatement, between: JobStatement, kind: str) -> Danger:
-    links = (Link("rw", 2, 0), Link(kind, 0, 1), Link("rw", 1, 2))
-    return Danger((early, between, last), frozenset({(0, 1)}), links)
-
-
-def _open(last: JobStatement, early: JobStatement, between: JobStatement, kind: str) -> Danger:
-    links = (Link("rw", 2, 0), Link(kind, 0, 1))
-    return Danger((early, between, last), frozenset({(0, 1)}), links, closed=False)
-
-
-def _four(
-    last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
-) -> Iterator[Danger]:
-    seen = frozenset({(0, 1), (0, 2), (1, 2)})
-    for second in ("wr", "ww", "rw"):
-        links = (Link("rw", 3, 0), Link(kind, 0, 1), Link(second, 1, 2), Link("rw", 2, 3))
-        yield Danger((early, between, other, last), seen, links)

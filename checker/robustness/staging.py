@@ -12,11 +12,9 @@ from isolitmus.checker.templates.codes import NoValue
 from isolitmus.model.client import Client
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.statement import Optimize, Read
+from isolitmus.model.statement import Optimize
 from isolitmus.model.values import literal, sort_rows
-from isolitmus.specs.parameters import bound, one_line
-from isolitmus.specs.sql import resolve
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.bound_statement import bound_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,18 +73,9 @@ class Stage:
         clients: dict[str, Client] = {}
         for role in self.roles:
             values = values_of(self.cast.codes, self.model, role)
-            lets = role.statement.let
-            given = {p: v for p, v in values.items() if p not in lets}
-            sql = bound(one_line(role.statement.sql), given)
-            syntax = Syntax(sql).typed({p: role.statement.types[p] for p in lets})
-            transactions[role.name] = (
-                resolve(syntax, self.cast.workload.tables) if lets else self.cast.read(sql)
+            transactions[role.name], queries = bound_statement(
+                role.statement, values, self.cast.workload.tables, self.cast.read
             )
-            queries: dict[str, Read] = {}
-            for parameter, query in lets.items():
-                read = self.cast.read(bound(query.sql, given))
-                assert isinstance(read, Read)
-                queries[parameter] = read
             if queries:
                 clients[role.name] = Client(let=queries)
         return transactions, clients

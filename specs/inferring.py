@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.specs.sources import contents, put_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -60,28 +62,7 @@ Contents = dict[str, dict[str, list[exp.Expr]]]
 
 def _made(tree: exp.Expr) -> Contents:
     named = [node for node in tree.find_all(exp.Subquery, exp.Values, exp.CTE) if node.alias]
-    return {node.alias.lower(): _contents(node) for node in named}
-
-
-def _contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
-    """What stands in the columns of a nested query, or of VALUES."""
-    if isinstance(node, exp.Values):
-        rows = zip(*(row.expressions for row in node.expressions), strict=False)
-        return {
-            name.lower(): list(values)
-            for name, values in zip(node.alias_column_names, rows, strict=False)
-        }
-    select = node.this
-    if not isinstance(select, exp.Select):
-        return {}
-    found: dict[str, list[exp.Expr]] = {}
-    for item in select.expressions:
-        if item.is_star:
-            source = select.args.get("from_")
-            found |= _contents(source.this) if source is not None else {}
-        else:
-            found[item.alias_or_name.lower()] = [item.unalias()]
-    return found
+    return {node.alias.lower(): contents(node) for node in named}
 
 
 def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
@@ -106,17 +87,15 @@ def _meetings(
         match node:
             case exp.In(this=exp.Column() as column, expressions=values):
                 yield from _paired(values, [column] * len(values))
-            case exp.Insert():
+            case exp.Insert() if not isinstance(node.parent, exp.When):
                 yield from _inserted(node, tables)
-            case exp.Merge(this=exp.Table() as into) if any(
-                isinstance(one, exp.Star)
-                for when in node.args["whens"].expressions
-                for one in (when.args["then"].this, *when.args["then"].expressions)
-            ):
+            case exp.Merge(this=exp.Table() as into):
                 source = node.args["using"].alias.lower()
-                for name in made.get(source, ()):
-                    value = exp.column(name, table=source)
-                    yield value, exp.column(name, table=into.alias_or_name)
+                for clause in (when.args["then"] for when in node.args["whens"].expressions):
+                    starred = isinstance(next(iter(clause.expressions), None), exp.Star)
+                    if starred or isinstance(clause, exp.Insert):
+                        for name, value in put_in(clause, made.get(source, ()), source):
+                            yield value, exp.column(name, table=into.alias_or_name)
             case _ if isinstance(node, COMPARES):
                 left, right = node.this, node.expression
                 yield from _paired([left, right], [right, left])
@@ -141,11 +120,8 @@ def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]
 def _inserted(
     node: exp.Insert, tables: Mapping[str, Schema]
 ) -> Iterator[tuple[exp.Expr, exp.Column]]:
-    """What comes into a column by its place: of VALUES, of SELECT, of a MERGE's INSERT."""
+    """What comes into a column by its place: of VALUES, of SELECT."""
     into, source = node.this, node.expression
-    if isinstance(into, exp.Tuple):
-        yield from _paired(source.expressions, into.expressions)
-        return
     listed = into.expressions if isinstance(into, exp.Schema) else None
     table = into.this if isinstance(into, exp.Schema) else into
     schema = tables.get(table.alias_or_name.lower()) if isinstance(table, exp.Table) else None

@@ -16,12 +16,12 @@ from isolitmus.model.statement import Merge
 from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.job_files import with_statement
+from isolitmus.specs.sources import only_row, put_in
 from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
 
@@ -175,8 +175,11 @@ def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
     insert = whens[0].args["then"]
     if not isinstance(insert, exp.Insert) or whens[0].args.get("source"):
         return
-    columns, row = _inserted(workload.tables[merge.target], insert, source.alias_or_name)
-    condition, given = whens[0].args.get("condition"), _one_row(source)
+    every = [column.name for column in workload.tables[merge.target].columns]
+    pairs = put_in(insert, every, source.alias_or_name)
+    named = [name for name, _ in pairs]
+    columns, row = "" if named == every else f" ({', '.join(named)})", [value for _, value in pairs]
+    condition, given = whens[0].args.get("condition"), only_row(source)
     if given is not None and condition is None:
         values = (value.transform(lambda node: _value_in(given, node)) for value in row)
         what = f"VALUES ({', '.join(value.sql(DIALECT) for value in values)})"
@@ -187,28 +190,10 @@ def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
     yield f"INSERT INTO {merge.target}{columns} {what}"
 
 
-def _inserted(schema: Schema, insert: exp.Insert, alias: str) -> tuple[str, list[exp.Expr]]:
-    """The columns that a clause of MERGE names, as INSERT has them, and the values that it gives them."""
-    if isinstance(insert.this, exp.Tuple):
-        names = ", ".join(column.name for column in insert.this.expressions)
-        return f" ({names})", list(insert.expression.expressions)
-    return "", [exp.column(column.name, table=alias) for column in schema.columns]
-
-
 def _value_in(given: Mapping[str, exp.Expr], node: exp.Expr) -> exp.Expr:
     """The value that a column of the source's one row has there."""
     known = given.get(node.name.lower()) if isinstance(node, exp.Column) else None
     return node if known is None else known.copy()
-
-
-def _one_row(source: exp.Expr) -> dict[str, exp.Expr] | None:
-    """The values of a source that is one row, by name; None if it is anything else."""
-    select = source.this if isinstance(source, exp.Subquery) else None
-    if not isinstance(select, exp.Select) or any(
-        select.args.get(part) for part in ("from_", "from", "where")
-    ):
-        return None
-    return {item.alias_or_name.lower(): item.unalias() for item in select.expressions}
 
 
 def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]]:
@@ -220,7 +205,7 @@ def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]
         return
     tree = syntax_of(merge).bound({}).tree()
     source = tree.args["using"]
-    values = _one_row(source)
+    values = only_row(source)
     if values is None:
         return
     alias = source.alias_or_name.lower()

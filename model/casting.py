@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.failing import ARITHMETIC_ERROR, RANGES, EvaluationError, fit
-from isolitmus.model.sql_types import INTEGERS, decimal_of, is_number
+from isolitmus.model.sql_types import INTEGERS, decimal_of, is_number, is_opaque
 
 if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
@@ -45,6 +45,8 @@ def castable(source: Type, target: Type) -> bool:
     """
     if source == target:
         return True
+    if is_opaque(source) or is_opaque(target):
+        return False
     if "STRING" in (source, target):
         return True
     if {source, target} <= {"DATE", "TIMESTAMP"}:

@@ -19,10 +19,12 @@ __all__ = [
     "NAMED_TYPES",
     "TYPES",
     "Type",
+    "column_type",
     "common_type",
     "decimal_of",
     "decimal_type",
     "is_number",
+    "is_opaque",
     "quotient_type",
     "type_named",
 ]
@@ -37,6 +39,12 @@ NAMED_TYPES = (*TYPES, "DECIMAL(10,2)")
 INTEGERS = ("INT", "BIGINT")
 SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}
 DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?")
+OPAQUE = re.compile(
+    r"(?i)(?P<name>STRUCT|ARRAY|MAP)\s*(?P<rest><.+>)"
+    r"|(?P<plain>BINARY|VARIANT|FLOAT|REAL|SMALLINT|SHORT|TINYINT|BYTE|TIMESTAMP_NTZ|(?:VAR)?CHAR\s*\(\s*\d+\s*\))"
+)
+"""Spark's other types of columns."""
+OPAQUE_SYNONYMS = {"REAL": "FLOAT", "SHORT": "SMALLINT", "BYTE": "TINYINT"}
 MOST_DIGITS = 38
 LEAST_SCALE = 6
 """So many digits behind the point a quotient of decimals has at least."""
@@ -58,6 +66,31 @@ def type_named(text: str) -> Type | None:
         return None
     precision, scale = int(found[1] or 10), int(found[2] or 0)
     return decimal_type(precision, scale) if scale <= precision else None
+
+
+def column_type(text: str) -> Type | None:
+    """The type that a column may have: one that is modelled, or one of Spark's of whose values nothing is known; None
+    if there is none.
+
+    >>> column_type("decimal(10, 2)"), column_type("struct<a: INT>"), column_type("INTT")
+    ('DECIMAL(10,2)', 'STRUCT<a: INT>', None)
+    """
+    if (found := type_named(text)) is not None:
+        return found
+    parts = OPAQUE.fullmatch(" ".join(text.split()))
+    if parts is None or parts[0].count("<") != parts[0].count(">"):
+        return None
+    name = "".join((parts["name"] or parts["plain"]).upper().split())
+    return f"{OPAQUE_SYNONYMS.get(name, name)}{parts['rest'] or ''}"
+
+
+def is_opaque(type_: Type) -> bool:
+    """Whether nothing is known of a type's values but that they may be NULL.
+
+    >>> is_opaque("STRUCT<a: INT>"), is_opaque("INT")
+    (True, False)
+    """
+    return OPAQUE.fullmatch(type_) is not None
 
 
 def decimal_type(precision: int, scale: int) -> Type | None:
@@ -113,7 +146,7 @@ def common_type(types: Iterable[Type]) -> Type | None:
 def _wider(a: Type, b: Type) -> Type | None:
     if a == b:
         return a
-    if "" in (a, b):  # of what is not modelled no type is known
+    if "" in (a, b) or is_opaque(a) or is_opaque(b):  # what Spark makes of them is not modelled
         return None
     if "STRING" in (a, b):
         other = b if a == "STRING" else a

@@ -82,8 +82,8 @@ class Workload(Readable):
     distinct: tuple[str, ...] = ()
     """Parameters of which no two runs that overlap have the same value."""
     left_out: tuple[str, ...] = ()
-    """What is taken for granted of properties that say how files are laid out, and of queries that tables stand in
-    for."""
+    """What is taken for granted of what was passed over (properties of tables, settings of sessions), and of queries
+    that tables stand in for."""
     level: str | None = None
     """What the tables' property delta.isolationLevel says, if it is there."""
     text: str = ""

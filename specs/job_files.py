@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.specs.files import read_text
+from isolitmus.specs.job_text import job_text, parametrised, statements_in
 from isolitmus.specs.logged_tables import table_in
-from isolitmus.specs.parameters import PIECE
 from isolitmus.specs.shelf import shipped
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_parse import Syntax
@@ -22,12 +22,12 @@ from isolitmus.specs.toml_file import NAME, Node, Source
 from isolitmus.specs.workload_file import read_workload, workload_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from isolitmus.model.workload import JobStatement, Workload
     from isolitmus.specs.logged_tables import LoggedDeclaration
 
-__all__ = ["statements_in", "with_statement", "workload", "workloads"]
+__all__ = ["with_statement", "workload", "workloads"]
 
 TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
 KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
@@ -88,12 +88,15 @@ def _of_sql(
 ) -> Workload:
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
+    passed_over: list[str] = []
     for path in paths:
-        name, text = _job_name(path), read_text(path, LitmusError)
+        name, text = _job_name(path), parametrised(read_text(path, LitmusError))
         if name in jobs:
             raise LitmusError(f"{path}: another file is called {name}, too; the name is the job's")
         sources[name] = Source(path.name, text)
-        jobs[name] = {"sql": list(statements_in(text))}
+        found = job_text(sources[name])
+        jobs[name] = {"sql": list(found.statements)}
+        passed_over += [f"{path.name}: '{one}' changes nothing" for one in found.passed_over]
         if not jobs[name]["sql"]:
             sources[name].refuse(f"{path.name} has no statement in it")
         if typed := dict(TYPED.findall(text)):
@@ -107,25 +110,11 @@ def _of_sql(
         made = read_text(ddl, LitmusError)
         texts = {"ddl": list(statements_in(made)), "jobs": jobs}
         document = Node(texts, "", Source(ddl.name, made))
-    return workload_of(document, name, sources=sources, logged=logged)
+    made_of = workload_of(document, name, sources=sources, logged=logged)
+    return replace(made_of, left_out=(*made_of.left_out, *passed_over))
 
 
 def _job_name(path: Path) -> str:
     """What the job of a file is called: as the file, as far as that is a name."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", path.stem)
     return name if NAME.fullmatch(name) else f"job_{name}"
-
-
-def statements_in(text: str) -> Iterator[str]:
-    r"""The statements of a text, without the semicolons that end them.
-
-    >>> list(statements_in("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
-    ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
-    """
-    hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
-    start = 0
-    for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
-        statement = text[start:end].strip()
-        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
-            yield statement
-        start = end + 1

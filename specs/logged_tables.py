@@ -14,7 +14,7 @@ from isolitmus.model.delta_log import LEVEL_KEY, LogMetadata, LogProtocol
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.header import LEGACY, NUMBERED, SUPPORTED, WITH_ROW_TRACKING
 from isolitmus.model.schema import Column, Identity
-from isolitmus.model.sql_types import NAMED_TYPES, type_named
+from isolitmus.model.sql_types import NAMED_TYPES, column_type
 from isolitmus.specs.ddl import Declared
 from isolitmus.specs.delta_log import open_log
 from isolitmus.specs.files import is_there
@@ -41,7 +41,8 @@ __all__ = [
 
 MAPPING = "delta.columnMapping."
 GENERATED = "delta.identity."
-PASSED_OVER = ("comment", "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
+LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+PASSED_OVER = ("comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
 """How the keys begin that a column may have besides its type."""
 OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
 """Properties that Delta sets itself; no conflict depends on them, but where a commit changes them."""
@@ -114,14 +115,34 @@ def logged_type(column: Mapping[str, Any]) -> Type:
     >>> logged_type({"name": "id", "type": "long"}), logged_type({"name": "x", "type": "decimal(9,2)"})
     ('BIGINT', 'DECIMAL(9,2)')
     """
-    name, kind = column["name"], column["type"]
-    type_ = type_named(kind) if isinstance(kind, str) else None
+    name = column["name"]
+    kind = (column.get("metadata") or {}).get(LENGTH) or column["type"]
+    type_ = column_type(_spelled(kind))
     if type_ is None:
         what = kind["type"] if isinstance(kind, dict) else kind
         raise NotModelled(
             f"its column {name} is of type {what}; the model has {', '.join(NAMED_TYPES)}"
         )
     return type_
+
+
+LOGGED = {"short": "SMALLINT", "byte": "TINYINT", "long": "BIGINT", "integer": "INT"}
+"""What a log calls types otherwise than SQL."""
+
+
+def _spelled(kind: Any) -> str:
+    """A type of a log as SQL has it; what it holds has its types in it."""
+    if isinstance(kind, str):
+        return LOGGED.get(kind, kind.upper())
+    match kind["type"]:
+        case "struct":
+            fields = (f"{one['name']}: {_spelled(one['type'])}" for one in kind["fields"])
+            return f"STRUCT<{', '.join(fields)}>"
+        case "array":
+            return f"ARRAY<{_spelled(kind['elementType'])}>"
+        case "map":
+            return f"MAP<{_spelled(kind['keyType'])}, {_spelled(kind['valueType'])}>"
+    return str(kind["type"])
 
 
 def _column(column: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import SqlError
 from isolitmus.model.failing import RANGES
-from isolitmus.model.sql_types import INTEGERS, decimal_of, decimal_type, is_number
+from isolitmus.model.sql_types import INTEGERS, decimal_of, decimal_type, is_number, is_opaque
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.sql_functions import FunctionReader, decimals, unified, untyped
 from isolitmus.specs.sql_literals import GIVES, coerced, explicit_cast, number, operand_type
@@ -92,7 +92,10 @@ class _ExpressionReader:
         """What is not modelled, with the columns that it names."""
         if type(node) in TIMES:
             return TIMES[type(node)]
-        named = [self.scope.resolve(column) for column in node.find_all(exp.Column)]
+        named = [
+            self.scope.holder(column) or self.scope.resolve(column)
+            for column in node.find_all(exp.Column)
+        ]
         condition = isinstance(node, exp.Predicate | exp.Connector | exp.Not)
         text = self.scope.place.written(node)
         return ex.Opaque(text, tuple(dict.fromkeys(named)), "BOOLEAN" if condition else "")
@@ -125,6 +128,8 @@ class _ExpressionReader:
                     place.refuse(
                         node, f"column '{place.written(node)}' stands where only constants can"
                     )
+                if self.scope.holder(node) is not None:
+                    place.refuse(node, f"the field '{place.written(node)}' {OUTSIDE}", "opaque")
                 column = self.scope.resolve(node)
                 if self.context == "aggregate" and not any(
                     (column.side, column.index) == (key.side, key.index) for key in self.keys
@@ -211,8 +216,9 @@ class _ExpressionReader:
     def _column(self, node: exp.Expr) -> ex.Expr:
         """IS NULL of anything but a column is skipped by other rules in Delta: not modelled."""
         operand = self.read(node)
-        if not isinstance(operand, ex.ColumnRef):
-            self.scope.place.refuse(node, "IS NULL is modelled for a column only", "opaque")
+        if not isinstance(operand, ex.ColumnRef) or is_opaque(operand.type):
+            problem = "IS NULL is modelled for a column only, of a type that is"
+            self.scope.place.refuse(node, problem, "opaque")
         return operand
 
     def _arithmetic(self, node: exp.Expr) -> ex.Expr:
@@ -254,6 +260,8 @@ class _ExpressionReader:
         parts = (node.this, node.expression)
         read = [self.read(part) for part in parts]
         for value, part in zip(read, parts, strict=True):
+            if is_opaque(value.type):
+                place.refuse(part, f"a comparison of {value.type} {OUTSIDE}", "opaque")
             if untyped(value) and isinstance(part, exp.Null):
                 place.refuse(part, "a comparison with NULL is never true; use IS NULL")
         both = self._comparable(node, parts, read)
@@ -308,6 +316,8 @@ class _ExpressionReader:
                 place.refuse(node, f"{function} takes a column")
             return ex.Aggregate("count", None, "BIGINT")
         operand = _ExpressionReader(self.scope, "row").read(node.this)
+        if is_opaque(operand.type) and function != "count":
+            place.refuse(node, f"{function} of {operand.type} {OUTSIDE}", "opaque")
         type_: Type | None = "BIGINT" if function == "count" else operand.type
         if function == "sum":
             type_ = _summed(operand.type)

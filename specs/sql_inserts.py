@@ -13,8 +13,9 @@ from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.casting import castable
 from isolitmus.model.errors import near
-from isolitmus.model.normal import normal
+from isolitmus.model.normal import columns, normal
 from isolitmus.model.number import many
+from isolitmus.model.sql_types import is_opaque
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.features import features
 from isolitmus.specs.resolving import resolves
@@ -63,15 +64,27 @@ class StoringReader(JoinReader):
             )
         return tuple(order)
 
-    def stores(self, node: exp.Expr, column: Column, value: ex.Expr) -> None:
+    def stored(self, node: exp.Expr, column: Column, value: ex.Expr) -> ex.Expr:
+        """What a column gets of a value; of a type that is not modelled nothing is known of what Spark makes of it."""
         if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
-            return
+            return value
+        unknown = value.type == "" or is_opaque(column.type) or is_opaque(value.type)
+        if unknown and value.type != column.type:
+            if not self.place.opaque:
+                self.place.refuse(
+                    node, f"what '{value}' is as {column.type} is not modelled", "opaque"
+                )
+            return ex.Opaque(f"{value} as {column.type}", columns(value), column.type)
         if not castable(value.type, column.type):
             self.place.refuse(
                 node,
                 f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
                 "type",
             )
+        if not self.place.opaque or value.type == column.type:
+            return value
+        # formulas know no store assignment: a text in a DATE is that date
+        return coerced(self.place, node.copy(), value, column.type)
 
     def sets(
         self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: NameScope
@@ -83,8 +96,8 @@ class StoringReader(JoinReader):
                     node, f"'{self.place.written(node)}' is no assignment column = value"
                 )
             column = self.scope(side).resolve(node.this)
-            value = read_expression(scope, node.expression, null=column.type)
-            self.stores(node, schema.columns[column.index], value)
+            read = read_expression(scope, node.expression, null=column.type)
+            value = self.stored(node, schema.columns[column.index], read)
             if schema.columns[column.index].identity is not None:
                 self.place.refuse(
                     node, f"'{column.name}' is an identity column, which Delta lets nobody update"
@@ -167,7 +180,7 @@ class InsertReader(StoringReader):
             value = read_expression(self.scope(), part.expression, "constant")
             if value == ex.Const(None, "INT"):
                 self.place.refuse(part, f"NULL in PARTITION (…) {OUTSIDE}")
-            self.stores(part, schema.columns[index], value)
+            self.stored(part, schema.columns[index], value)
             fixed[index] = coerced(self.place, part.expression, value, schema.columns[index].type)
             if not isinstance(fixed[index], ex.Const | ex.Parameter):
                 self.place.refuse(
@@ -200,10 +213,11 @@ class InsertReader(StoringReader):
                     f"table {schema.name} has {many(len(order), 'column')}, the query gives {len(items)}",
                     "arity",
                 )
-            for index, item in zip(order, items, strict=True):
-                self.stores(node, schema.columns[index], item)
-            by_column = {**fixed, **dict(zip(order, items, strict=True))}
-            return whole(schema, by_column)
+            given = {
+                index: self.stored(node, schema.columns[index], item)
+                for index, item in zip(order, items, strict=True)
+            }
+            return whole(schema, {**fixed, **given})
 
         if isinstance(branch, qu.Values):
             return replace(branch, rows=tuple(map(sort, branch.rows)))

@@ -92,7 +92,6 @@ class JoinReader(QueryReader):
         joined = node.args.get("joins") or (source is not None and self.derived(source.this))
         if source is None or not joined or self.place.plain:
             return super().select(node, types)
-        only(self.place, node, "expressions", "from_", "where", "group", "joins", "hint", "with_")
         return self.join(node, types)
 
     def derived(self, node: exp.Expr) -> bool:
@@ -116,14 +115,17 @@ class JoinReader(QueryReader):
             sources.append(qu.JoinSource(query, how, self.paired(part, scope, side)))
             sides.append(None if how in ("semi", "anti") else side)
         scope = NameScope(self.place, tuple(sides), BESIDE)
-        keys = self.keys(scope, node.args.get("group"))
-        grouped = bool(keys) or any(map(aggregates, node.expressions))
-        items = self.items(node, scope, types, keys, grouped=grouped)
+        vague = self.vague_groups(node)
+        keys = () if vague else self.keys(scope, node.args.get("group"))
+        grouped = not vague and (bool(keys) or any(map(aggregates, node.expressions)))
+        items = vague or self.items(node, scope, types, keys, grouped=grouped)
         where = self.where(scope, node.args.get("where"))
         kept = [
             _narrowed(source, k, None if any(s.how in OUTER for s in sources[k + 1 :]) else where)
             for k, source in enumerate(sources)
         ]
+        known = ("expressions", "from_", "where", "group", "joins", "hint", "with_")
+        where = self.left_open(node, where, *known)
         return qu.Joined(tuple(kept), items, where, grouped, keys)
 
     def items(
@@ -177,14 +179,17 @@ class JoinReader(QueryReader):
             equal.append(ex.Compare("=", left, right))
         return reduce(ex.And, equal)
 
-    def side(self, node: exp.Expr) -> tuple[qu.Query, Side]:
-        """What a FROM or a JOIN names: a table, a query in parentheses, VALUES, or a name that WITH gives."""
+    def side(self, node: exp.Expr, *, several: bool = False) -> tuple[qu.Query, Side]:
+        """What a FROM or a JOIN names: a table, a query in parentheses, VALUES, or a name that WITH gives; it may
+        be of ``several`` branches.
+        """
         if isinstance(node, exp.Values):
             return self.listed(node)
         if isinstance(node, exp.Table) and self.derived(node):
             only(self.place, node, "this", "alias")
             cte = self.named[node.name.lower()]
-            return self.given(cte.this, node.alias or node.name, cte.args.get("alias"))
+            alias = cte.args.get("alias")
+            return self.given(cte.this, node.alias or node.name, alias, several=several)
         if isinstance(node, exp.Subquery):
             only(self.place, node, "this", "alias")
             return self.given(node.this, node.alias, node.args.get("alias"))
@@ -195,10 +200,12 @@ class JoinReader(QueryReader):
         query = qu.Select(schema.name, items, None, grouped=False, version=version)
         return (query,), Side(found.name, tuple(column for _, column in shown))
 
-    def given(self, node: exp.Expr, name: str, alias: exp.Expr | None) -> tuple[qu.Query, Side]:
+    def given(
+        self, node: exp.Expr, name: str, alias: exp.Expr | None, *, several: bool = False
+    ) -> tuple[qu.Query, Side]:
         """A query that is named, its columns perhaps, too."""
         query = self.query(node)
-        if len(query) > 1:
+        if len(query) > 1 and not several:
             self.place.refuse(node, f"UNION ALL in a source that is joined {OUTSIDE}")
         names = self.names(node, query)
         columns_ = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
@@ -259,6 +266,8 @@ def _narrowed(source: qu.JoinSource, side: int, where: ex.Expr | None) -> qu.Joi
     branch = source.query[0]
     if not isinstance(branch, qu.Select) or branch.keys or branch.where is not None:
         return source
+    if any(isinstance(part, ex.Opaque) for item in branch.items for part in ex.walk(item)):
+        return source  # it may be a window, of other rows than are then left
     said = () if source.how in OUTER else ex.conjuncts(source.on)
     if source.how == "inner":
         said += ex.conjuncts(where)

@@ -44,7 +44,8 @@ class MergeReader(StoringReader):
 
     @resolves(exp.Merge)
     def merge(self, node: exp.Merge) -> st.Merge:
-        only(self.place, node, "this", "using", "on", "whens")
+        self.name(node)
+        only(self.place, node, "this", "using", "on", "whens", "with_")
         schema, target = self.table(node.this)
         source, query = self.merge_source(node.args["using"])
         if source.name.lower() == target.name.lower():
@@ -97,7 +98,7 @@ class MergeReader(StoringReader):
 
     def merge_source(self, node: exp.Expr) -> tuple[Side, qu.Query]:
         if isinstance(node, exp.Table) and self.derived(node):
-            query, side = self.side(node)
+            query, side = self.side(node, several=True)
             return side, query
         if isinstance(node, exp.Table):
             schema, side = self.table(node)
@@ -137,8 +138,7 @@ class MergeReader(StoringReader):
             if value is None:
                 problem = f"'*' needs a column '{column.name}' in {source.name}"
                 self.place.refuse(node, problem, "arity")
-            self.stores(node, column, value)
-            sets.append((i, value))
+            sets.append((i, self.stored(node, column, value)))
         return tuple(sets)
 
     def not_matched(
@@ -165,8 +165,8 @@ class MergeReader(StoringReader):
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
             column = schema.columns[index]
-            by_column[index] = read_expression(
+            value = read_expression(
                 replace(scope, subquery=self.subquery), value_node, null=column.type
             )
-            self.stores(value_node, column, by_column[index])
+            by_column[index] = self.stored(value_node, column, value)
         return st.NotMatchedClause(guard, whole(schema, by_column))

@@ -129,6 +129,8 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
         said = MISSING.sub("an operand is missing", what.rstrip("."))
         problem = f"this does not parse: {brief(said)}"
         raise located(of.label, of.text, start, problem, "syntax") from None
+    except ValueError:  # sqlglot takes a function for another one
+        raise SqlError(f"{of.label}: this does not parse: the arguments of some function") from None
     except RecursionError:
         raise SqlError(f"{of.label}: the statement {DEEP}") from None
     found = [tree for tree in trees if tree is not None]

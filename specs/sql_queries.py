@@ -16,7 +16,7 @@ from isolitmus.model.normal import columns, normal, query_surprise, surprise
 from isolitmus.specs.apart import OUTSIDE, refuse_together
 from isolitmus.specs.placeholders import aliased, marked_version
 from isolitmus.specs.sql_expressions import read_expression
-from isolitmus.specs.sql_scope import NameScope, Side, SqlText, only
+from isolitmus.specs.sql_scope import DIALECT, NameScope, Side, SqlText, only
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["REFUSED", "QueryReader", "aggregates"]
 
+VAGUE = ("distinct", "having", "qualify", "limit", "offset")
+"""What may leave out some of the rows that a query gives, each of them a row that it would give otherwise."""
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
     "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
@@ -98,6 +100,29 @@ class QueryReader:
 
     # Queries
 
+    def left_open(self, node: exp.Select, where: ex.Expr | None, *handled: str) -> ex.Expr | None:
+        """The WHERE of a query, and that some rows of it, nobody knows which, are left out."""
+        if not self.place.opaque:
+            only(self.place, node, *handled)
+            return where
+        only(self.place, node, *handled, *VAGUE, "order", "windows")
+        parts = [node.args[key] for key in VAGUE if node.args.get(key)]
+        if parts and not node.args.get("group") and any(map(aggregates, node.expressions)):
+            said = type(parts[0]).__name__.upper()
+            self.place.refuse(node, f"{said} beside an aggregate without GROUP BY {OUTSIDE}")
+        vague: list[ex.Expr] = [ex.Opaque(part.sql(DIALECT), (), "BOOLEAN") for part in parts]
+        return reduce(ex.And, [*vague, *([] if where is None else [where])]) if vague else where
+
+    def vague_groups(self, node: exp.Select) -> tuple[ex.Expr, ...] | None:
+        """The items of a query by groups that are not modelled: values of which nothing is known."""
+        group = node.args.get("group")
+        if group is None or not self.place.opaque:
+            return None
+        plain = all(isinstance(key, exp.Column) for key in group.expressions)
+        if plain and not any(value for key, value in group.args.items() if key != "expressions"):
+            return None
+        return tuple(ex.Opaque(item.sql(DIALECT), (), "") for item in node.expressions)
+
     def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
         """The branches; ``types`` are those of the columns that a result is stored into."""
         match node:
@@ -105,10 +130,13 @@ class QueryReader:
                 only(self.place, node, "this", "alias")
                 return self.query(node.this, types)
             case exp.Union():
-                only(self.place, node, "this", "expression", "distinct", *self.handled)
-                if node.args.get("distinct"):
+                aside = ("order", *VAGUE) if self.place.opaque else ("distinct",)
+                only(self.place, node, "this", "expression", *aside, *self.handled)
+                if node.args.get("distinct") and not self.place.opaque:
                     self.place.refuse(node, f"UNION without ALL {OUTSIDE}")
                 left, right = self.query(node.this, types), self.query(node.expression, types)
+                if any(node.args.get(key) for key in VAGUE):
+                    left, right = _perhaps(left), _perhaps(right)
                 if len(qu.items_of(left[0])) != len(qu.items_of(right[0])):
                     problem = "the branches of the UNION ALL differ in columns"
                     self.place.refuse(node, problem, "arity")
@@ -137,21 +165,22 @@ class QueryReader:
         )
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
-        only(self.place, node, "expressions", "from_", "where", "group", *self.handled)
+        handled = ("expressions", "from_", "where", "group", *self.handled)
         source = node.args.get("from_")
         if source is None:
             if node.args.get("group"):
                 self.place.refuse(node, f"GROUP BY without FROM {OUTSIDE}")
             scope = NameScope(self.place, (), self.subquery)
-            where = self.where(scope, node.args.get("where"))
+            where = self.left_open(node, self.where(scope, node.args.get("where")), *handled)
             return qu.Values((self.constants(node.expressions, types, scope),), where)
         schema, side = self.source(source.this)
         version = self.version(source.this)
         scope = NameScope(self.place, (side,), self.subquery)
-        keys = self.keys(scope, node.args.get("group"))
-        grouped = bool(keys) or any(map(aggregates, node.expressions))
-        items: list[ex.Expr] = []
-        for item in node.expressions:
+        vague = self.vague_groups(node)
+        keys = () if vague else self.keys(scope, node.args.get("group"))
+        grouped = not vague and (bool(keys) or any(map(aggregates, node.expressions)))
+        items: list[ex.Expr] = list(vague or ())
+        for item in () if vague else node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(inner, exp.Star) and not keys:
                 only(self.place, inner)
@@ -164,6 +193,7 @@ class QueryReader:
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
+        where = self.left_open(node, where, *handled)
         alias = bool(source.this.args.get("db"))
         return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
@@ -286,6 +316,14 @@ class QueryReader:
 def _by_path(node: exp.Table) -> bool:
     """Whether a FROM names files, and no table of a database."""
     return bool(node.db) and (node.db.lower() == "delta" or not node.name.isidentifier())
+
+
+def _perhaps(query: qu.Query) -> qu.Query:
+    """The query, of whose rows nobody knows which are left out."""
+    said = ex.Opaque("UNION", (), "BOOLEAN")
+    return tuple(
+        replace(one, where=said if one.where is None else ex.And(said, one.where)) for one in query
+    )
 
 
 def aggregates(item: exp.Expr) -> bool:

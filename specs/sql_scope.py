@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import brief, near
+from isolitmus.model.sql_types import is_opaque
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.muted import muted
 from isolitmus.specs.written import located
@@ -69,7 +70,7 @@ class SqlText:
         for low in range(first, max(first - LOOK_BACK, -1), -1):
             for high in range(low, min(low + LOOK_AHEAD, len(tokens))):
                 words = self.text[tokens[low].start : tokens[high].end + 1]
-                with suppress(SqlglotError), muted():
+                with suppress(SqlglotError, ValueError), muted():
                     if sqlglot.parse_one(words, dialect=DIALECT) == node:
                         return words
         return node.sql(DIALECT)
@@ -99,6 +100,19 @@ class NameScope:
     sides: tuple[Side | None, ...]
     subquery: SubqueryReader | str = f"a subquery here {OUTSIDE}"
     outer: int = 0
+
+    def holder(self, node: exp.Expr) -> ex.ColumnRef | None:
+        """The column, of a type that is not modelled, of which a name denotes a field; None if it denotes none."""
+        parts = [part.name.lower() for part in getattr(node, "parts", ())]
+        for s, side in enumerate(self.sides):
+            for i, column in enumerate(side.columns if side is not None else ()):
+                opaque = column.type == "" or is_opaque(column.type)
+                own = [column.name.lower()]
+                if side is not None and parts[:2] == [side.name.lower(), *own]:
+                    own = parts[:2]
+                if opaque and len(parts) > len(own) and parts[: len(own)] == own:
+                    return ex.ColumnRef(s, i, column.name, column.type)
+        return None
 
     def resolve(self, node: exp.Column) -> ex.ColumnRef:
         """The column that a name denotes; refused if there is none, or more than one."""

@@ -9,7 +9,7 @@ from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import FEATURES, SUPPORTED
 from isolitmus.model.schema import Column, Identity, Schema
-from isolitmus.model.sql_types import BASE_TYPES, NAMED_TYPES, type_named
+from isolitmus.model.sql_types import BASE_TYPES, NAMED_TYPES, column_type
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.index_file import read_indexes
@@ -32,9 +32,7 @@ IDENTITY = re.compile(
     r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
     r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
 )
-BETWEEN_COLUMNS = re.compile(r",(?![^()]*\))")
-"""The commas that are not in parentheses."""
-COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
+COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+\s*<.*>|\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """The table properties that the model knows, each "true" or "false"."""
 
@@ -108,7 +106,7 @@ def read_table(
         "files", "exists", "parquet",
     )  # fmt: skip
     table.keys(("columns", "index", "init") if indexed else known)
-    texts = BETWEEN_COLUMNS.split(table.get("columns", str))
+    texts = _parts(table.get("columns", str))
     table.bounded(len(texts), "columns", COLUMNS, "columns")
     columns = tuple(_column(table, text, base=indexed) for text in texts)
     names = [c.name.lower() for c in columns]
@@ -203,6 +201,18 @@ def _parquet(table: Node, columns: tuple[Column, ...], partitions: tuple[str, ..
     return rows
 
 
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no brackets."""
+    found, depth = [""], 0
+    for sign in text:
+        depth += (sign in "(<") - (sign in ")>")
+        if sign == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
+
 def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...]:
     """Some of a table's columns (``names``, in lower case), by name."""
     given = table.strings(key)
@@ -218,7 +228,7 @@ def _column(table: Node, text: str, *, base: bool) -> Column:
     words = COLUMN_TYPE.fullmatch(text)
     if words is None or not NAME.fullmatch(words[1]):
         table.refuse(f"{table}.columns: '{text.strip()}' is no column; write NAME TYPE, …")
-    type_ = type_named(words[2])
+    type_ = column_type(words[2])
     if type_ is None or (base and type_ not in BASE_TYPES):
         known = BASE_TYPES if base else NAMED_TYPES
         table.refuse(f"{table}.columns: no type '{words[2]}'{near(words[2].upper(), known)}")

@@ -14,7 +14,7 @@ from isolitmus.model.errors import NoLitmusTest, SqlError, near
 from isolitmus.model.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.query import items_of
 from isolitmus.model.schema import Column
-from isolitmus.model.sql_types import NAMED_TYPES, type_named
+from isolitmus.model.sql_types import NAMED_TYPES, column_type
 from isolitmus.model.statement import (
     Delete,
     Insert,
@@ -123,7 +123,7 @@ def _types(node: Node) -> dict[str, Type]:
     for name, given in node.items():
         if not NAME.fullmatch(name):
             given.refuse(f"{given}: a parameter is letters, digits and _")
-        type_ = type_named(given.value) if isinstance(given.value, str) else None
+        type_ = column_type(given.value) if isinstance(given.value, str) else None
         if type_ is None:
             meant = near(str(given.value).upper(), NAMED_TYPES)
             given.refuse(f"{given} is {shown(given.value)}, which is no type{meant}")

@@ -146,9 +146,13 @@ def _without_layout(declared: Declared) -> TomlTable:
 
 def _left_out(declared: Declared) -> Iterator[str]:
     """What is taken for granted of them."""
-    for key, value in declared.table.get("properties", {}).items():
-        if LAYOUT.get(key) and value != MADE[key].usual:
+    given = {k: v for k, v in declared.table.get("properties", {}).items() if k in LAYOUT}
+    for key, value in given.items():
+        if LAYOUT[key] and value != MADE[key].usual:
             yield f"{declared.name} has {key} = {value}, and {LAYOUT[key]}"
+    silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]
+    if silent:
+        yield f"nothing hangs on {' and '.join(silent)} of {declared.name}: any layout of its files is looked at"
 
 
 def _level(document: Node, level: object) -> str | None:

@@ -111,6 +111,7 @@ class JobPrediction(Readable):
             "workload": self.workload.name,
             "protocol": self.protocol,
             "meetings": [meeting.to_json() for meeting in self.meetings],
+            "assumptions": list(self.workload.assumptions),
             "seconds": round(self.seconds, 3),
         }
 

@@ -12,6 +12,7 @@ from isolitmus.checker.templates.codes import NoValue
 from isolitmus.model.client import Client
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql_types import is_opaque
 from isolitmus.model.statement import Optimize
 from isolitmus.model.values import literal, sort_rows
 from isolitmus.specs.bound_statement import bound_statement
@@ -115,7 +116,7 @@ def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Val
 
 def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Value:
     """The value of a term in a model."""
-    if model.has(term.null):
+    if model.has(term.null) or is_opaque(type_):  # that it is written as NULL is looked at again
         return None
     found = model.value(term.value)
     return found if isinstance(found, bool) else codes.value(found, type_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.failing import RANGES
+from isolitmus.model.sql_types import is_opaque
 from isolitmus.model.values import literal
 
 if TYPE_CHECKING:
@@ -73,4 +74,4 @@ def columns_of(schema: Schema) -> str:
 
 
 def _column(column: Column) -> str:
-    return f'"{column.name}" {column.type}'
+    return f'"{column.name}" {"VARCHAR" if is_opaque(column.type) else column.type}'

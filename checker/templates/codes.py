@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.failing import RANGES
-from isolitmus.model.sql_types import decimal_of
+from isolitmus.model.sql_types import decimal_of, is_opaque
 
 if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
@@ -122,7 +122,7 @@ class Codes:
                 return [term == first + day * DAY_LONG, day >= 0, day < DAYS]
             case "STRING":
                 return [z3.Or(*(term == self.term(text) for text in USUAL))]
-            case "BOOLEAN":
+            case _ if type_ == "BOOLEAN" or is_opaque(type_):
                 return []
             case _:
                 return [z3.IsInt(term), term > 0, term <= 100]

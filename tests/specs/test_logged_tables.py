@@ -41,6 +41,29 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+NESTED = {
+    "type": "struct",
+    "fields": [{"name": "a", "type": {"type": "array", "elementType": "short"}}],
+}
+
+
+@pytest.mark.usefixtures("folder")
+def test_types_that_are_not_modelled_are_those_that_a_ddl_has():
+    Path("t.sql").write_text(
+        "CREATE TABLE events (id BIGINT, day DATE, m MAP<STRING, STRUCT<a: ARRAY<SHORT>>>, n SMALLINT,"
+        " v VARCHAR(9)) USING delta PARTITIONED BY (day)",
+        "utf-8",
+    )
+    length = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}
+    types = {"m": {"type": "map", "keyType": "string", "valueType": NESTED}, "n": "short"}
+    others = [{"name": name, "type": type_} for name, type_ in types.items()]
+    write(Path("events"), [ID, DAY, *others, {"name": "v", "type": "string", "metadata": length}])
+    (schema,) = workload("a.sql", tables=["events"]).tables.values()
+    assert schema.columns[2].type == "MAP<STRING, STRUCT<a: ARRAY<SMALLINT>>>"
+    (same,) = workload("a.sql", tables=["events"], ddl=Path("t.sql")).tables.values()
+    assert same.ddl() == schema.ddl()
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_log_says_what_a_ddl_would():
     write(
@@ -135,8 +158,8 @@ REFUSED = {
     ),
     "no log": (["."], {}, ".: this is no Delta table: it has no folder _delta_log"),
     "a type that the model does not have": (
-        ["events"], {"columns": [ID, DAY, MAP]},
-        ("events: its column m is of type map; the model has INT, BIGINT, STRING, DATE, BOOLEAN, DOUBLE,"
+        ["events"], {"columns": [ID, DAY, {"name": "m", "type": "interval day"}]},
+        ("events: its column m is of type interval day; the model has INT, BIGINT, STRING, DATE, BOOLEAN, DOUBLE,"
         " TIMESTAMP, DECIMAL(10,2)"),
     ),
     "a collation": (

@@ -11,9 +11,10 @@ from isolitmus.checker.robustness.prediction_words import prediction_lines
 from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.specs import protocol
+from isolitmus.specs import litmus, protocol
 from isolitmus.specs.inferring import inferred
-from isolitmus.specs.job_files import statements_in, workload, workloads
+from isolitmus.specs.job_files import workload, workloads
+from isolitmus.specs.job_text import statements_in
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.workload_file import read_workload
 
@@ -154,7 +155,7 @@ def test_an_error_in_ddl_points_into_the_file():
 OTHER_DDL = {
     "no CREATE TABLE": ("DELETE FROM t", "a table's DDL is CREATE TABLE"),
     "another format": ("CREATE TABLE t (id INT) USING parquet", "ddl makes no table of format delta, only parquet"),
-    "a type that is not there": ("CREATE TABLE t (id INT, m MAP<INT, INT>) USING delta", "no type"),
+    "a type that is not there": ("CREATE TABLE t (id INT, m INTERVAL DAY) USING delta", "no type"),
     "a partition that is none": ("CREATE TABLE t (id INT, d INT) USING delta PARTITIONED BY (x)", "names no column: 'x'"),
     "what does not parse": ("CREATE TABLE t (id INT", "this does not parse"),
 }  # fmt: skip
@@ -388,6 +389,174 @@ def test_how_files_are_laid_out_is_left_out_and_said_where_commits_hang_on_it():
     jobs = '[jobs]\na = "INSERT INTO t VALUES (1)"'
     found = read_workload(f'ddl = """{ddl.format("true")}"""\n{jobs}', "jobs")
     assert dict(found.tables["t"].properties) == {"delta.appendOnly": "true"}
-    (said,) = found.assumptions
-    assert said.startswith("t has delta.autoOptimize.autoCompact = true, and no commit of an auto")
-    assert not read_workload(f'ddl = """{ddl.format("false")}"""\n{jobs}', "jobs").assumptions
+    automatic, silent = found.assumptions
+    assert automatic.startswith(
+        "t has delta.autoOptimize.autoCompact = true, and no commit of an auto"
+    )
+    assert silent == (
+        "nothing hangs on delta.minReaderVersion = 1 and delta.autoOptimize.optimizeWrite = true of t:"
+        " any layout of its files is looked at"
+    )
+    without = read_workload(f'ddl = """{ddl.format("false")}"""\n{jobs}', "jobs")
+    assert without.assumptions == (silent,)
+    document = predict_workload(without, protocol("delta-serializable")).to_json()
+    assert document["assumptions"] == [silent]
+
+
+OPAQUE = """ddl = [
+  "CREATE TABLE t (id BIGINT, p STRUCT<a: INT, b: ARRAY<STRING>>, m MAP<STRING, INT>, raw BINARY, n SMALLINT, f FLOAT, day DATE) USING delta PARTITIONED BY (day)",
+  "CREATE TABLE s (id BIGINT, p STRUCT<a: INT, b: ARRAY<STRING>>, m MAP<STRING, INT>, raw BINARY, n SMALLINT, f FLOAT, day DATE) USING delta",
+]"""
+TOUCHING = {
+    "a field": "DELETE FROM t WHERE t.p.a > 3 AND day = :day",
+    "a field without the table": "DELETE FROM t WHERE p.a = 1",
+    "an element": "DELETE FROM t WHERE m['x'] = 1",
+    "a comparison": "DELETE FROM t WHERE n = 3",
+    "a small number beside a small number": "DELETE FROM t WHERE n < n + 1",
+    "NULL": "DELETE FROM t WHERE p IS NULL",
+    "a value that is made": "UPDATE t SET p = named_struct('a', 1, 'b', array()) WHERE id = 1",
+    "a number that is rounded": "UPDATE t SET f = 0.1",
+    "a number in a list": "DELETE FROM t WHERE n IN (1, 2)",
+    "a sum": "INSERT INTO t (id, f) SELECT 1, sum(f) FROM t",
+}
+
+
+@pytest.mark.parametrize("case", TOUCHING)
+def test_what_hangs_on_a_type_that_is_not_modelled_is_possible(case):
+    found = read(f'[jobs.a]\nsql = "{TOUCHING[case]}"\n[jobs.b]\nsql = "DELETE FROM t"', OPAQUE)
+    by = {
+        (m.loser, m.winner): m
+        for m in predict_workload(found, protocol("delta-serializable")).meetings
+    }
+    assert by["b", "a"].word == "unknown"
+    assert "is not modelled" in by["b", "a"].why
+
+
+def test_what_only_passes_such_values_through_is_precise(tmp_path):
+    jobs = """[jobs.copy]
+sql = "INSERT INTO t SELECT * FROM s WHERE day = :day"
+[jobs.upsert]
+sql = "MERGE INTO t USING s ON t.id = s.id AND t.day = :day WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+[jobs.clean]
+sql = "DELETE FROM t WHERE day = :day"
+[jobs.put]
+sql = "INSERT INTO t (id, n, day) VALUES (1, :n, :day)"
+"""
+    found = read(jobs, OPAQUE)
+    assert found.jobs["put"].parameters == {"n": "SMALLINT", "day": "DATE"}
+    predicted = predict_workload(found, protocol("delta-serializable"))
+    assert {m.word for m in predicted.meetings} == {"never", "when"}
+    clean = next(m for m in predicted.meetings if (m.loser, m.winner) == ("clean", "copy"))
+    assert (clean.condition, clean.certain) == (("both have the same :day",), True)
+    example = predicted.examples[0]
+    assert "p STRUCT<a: INT, b: ARRAY<STRING>>, m MAP<STRING, INT>" in str(example)
+    (tmp_path / "e.toml").write_text(str(example), "utf-8")
+    assert litmus(str(tmp_path / "e.toml")).tables == example.tables
+
+
+QUERIES = {
+    "QUALIFY": "SELECT * FROM s QUALIFY row_number() OVER (PARTITION BY id ORDER BY n) = 1",
+    "a window": "SELECT id, p, m, raw, n, f, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY n) AS rn FROM s) WHERE rn = 1",
+    "DISTINCT": "SELECT DISTINCT * FROM s",
+    "LIMIT": "SELECT * FROM s ORDER BY id LIMIT 3",
+    "UNION": "SELECT * FROM s UNION SELECT * FROM s WHERE id > 1",
+    "HAVING": "SELECT id, NULL AS p, NULL AS m, NULL AS raw, n, NULL AS f, day FROM s GROUP BY id, n, day HAVING count(*) > 1",
+    "groups that are no columns": "SELECT max(id) AS id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, NULL AS f, to_date('2026-01-0' || id % 3) AS day FROM s GROUP BY id % 3",
+    "groups by place": "SELECT id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, sum(f) AS f, day FROM s GROUP BY 1, 7",
+}
+
+
+@pytest.mark.parametrize("case", QUERIES)
+def test_queries_that_nobody_computes_leave_their_file_readable_and_are_possible(case):
+    merge = "ON t.id = x.id WHEN MATCHED THEN UPDATE SET day = x.day WHEN NOT MATCHED THEN INSERT *"
+    jobs = {
+        "put": f"INSERT INTO t {QUERIES[case]}",
+        "upsert": f"MERGE INTO t USING ({QUERIES[case]}) AS x {merge}",
+        "with": f"WITH x AS ({QUERIES[case]}) MERGE INTO t USING x {merge}",
+        "copy": f"INSERT INTO t {QUERIES[case].replace('FROM s', 'FROM t')}",
+        "clean": "DELETE FROM t WHERE day = '2026-01-01'",
+        "ingest": "INSERT INTO t (id, day) VALUES (1, :day)",
+    }
+    text = "\n".join(f'[jobs.{name}]\nsql = """{sql}"""' for name, sql in jobs.items())
+    found = predict_workload(read(text, OPAQUE), protocol("delta-serializable"))
+    words = {(m.loser, m.winner): m.word for m in found.meetings}
+    assert words["put", "clean"] == words["put", "ingest"] == "never"
+    for pair in [("clean", "put"), ("clean", "upsert"), ("upsert", "clean"), ("copy", "ingest"), ("copy", "clean"), ("with", "put")]:  # fmt: skip
+        assert words[pair] == "unknown", pair
+
+
+def test_windows_are_not_looked_through():
+    """Of `day`, which the window does not part by, Spark does not filter the scan."""
+    jobs = """[jobs.dedup]
+sql = "INSERT INTO t (id, day) SELECT id, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY n) AS rn FROM t) WHERE rn = 1 AND day = '2026-01-01'"
+[jobs.ingest]
+sql = "INSERT INTO t (id, day) VALUES (1, '2026-01-02')"
+"""
+    found = predict_workload(read(jobs, OPAQUE), protocol("delta-serializable"))
+    assert {m.word for m in found.meetings if m.loser == "dedup"} == {"unknown"}
+
+
+COMPANY = """-- nightly
+SET spark.sql.shuffle.partitions = 200;
+USE CATALOG main;
+CREATE OR REPLACE TEMPORARY VIEW fresh AS
+SELECT id, day FROM main.raw.s WHERE day = '{{ ds }}';
+CREATE TEMP VIEW few AS SELECT * FROM fresh WHERE id < ${most};
+MERGE INTO `main`.`shop`.`t` AS x USING few ON x.id = few.id WHEN MATCHED THEN UPDATE SET x.day = few.day;
+WITH more AS (SELECT id FROM fresh) INSERT INTO main.shop.t (id) SELECT id FROM more;
+"""
+
+
+def test_a_file_as_a_company_has_it(tmp_path):
+    (tmp_path / "t.sql").write_text("; ".join(re.findall('"(CREATE.*)"', OPAQUE)), "utf-8")
+    (tmp_path / "night.sql").write_text(COMPANY, "utf-8")
+    found = workload(str(tmp_path / "night.sql"), ddl=tmp_path / "t.sql")
+    assert [type(one.statement).__name__ for one in found.statements] == ["Merge", "Insert"]
+    assert found.jobs["night"].parameters == {"ds": "DATE", "most": "BIGINT"}
+    assert found.assumptions[-1] == "night.sql: 'USE CATALOG main' changes nothing"
+    predicted = predict_workload(found, protocol("delta-serializable"))
+    assert {m.word for m in predicted.meetings} == {"never", "always"}
+
+
+FILES = {
+    "a template": ("{{ config(x = 1) }}\nDELETE FROM t", "a.sql:1:1: '{{ config(x = 1) }}' is of a template; write"),
+    "a loop": ("DELETE FROM t;\n{% for x in y %}", "a.sql:2:1: '{% for x in y %}' is of a template"),
+    "a setting": ("SET spark.databricks.delta.x = 1;\nDELETE FROM t", "a.sql:1:1: 'SET spark.databricks.delta.x = 1' may change"),
+    "no arguments": ("DELETE FROM t WHERE date_trunc() = 1", "this does not parse: the arguments of some function"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files_of_sql_that_are_refused(case, tmp_path):
+    text, message = FILES[case]
+    (tmp_path / "t.sql").write_text("; ".join(re.findall('"(CREATE.*)"', OPAQUE)), "utf-8")
+    (tmp_path / "a.sql").write_text(text, "utf-8")
+    with pytest.raises(IsolitmusError) as refused:
+        workload(str(tmp_path / "a.sql"), ddl=tmp_path / "t.sql")
+    assert message in str(refused.value)
+
+
+STORED = {
+    "a text in a DATE": ("id INT, day DATE", "(1, '2026-01-02')"),
+    "a number in a STRING": ("id INT, day STRING", "(1, 2)"),
+    "a date in a TIMESTAMP": ("id INT, day TIMESTAMP", "(1, DATE '2026-01-02')"),
+    "a text in an INT": ("id INT, day INT", "(1, '2')"),
+}
+
+
+@pytest.mark.parametrize("case", STORED)
+def test_what_is_stored_is_a_value_of_its_column(case):
+    """It was no value at all, so that nobody who put it in ever stopped anybody."""
+    columns, row = STORED[case]
+    ddl = f'ddl = "CREATE TABLE t ({columns}) USING delta PARTITIONED BY (day)"'
+    put = f"INSERT INTO t (id, day) VALUES {row}"
+    merge = f"MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, day) VALUES {row}"
+    jobs = f"""[jobs]
+put = "{put}"
+upsert = "{merge}"
+move = "UPDATE t SET day = {row[4:-1]}"
+clean = "DELETE FROM t WHERE day IS NOT NULL AND id > 0"
+"""
+    found = predict_workload(read(jobs, ddl), protocol("delta-serializable"))
+    words = {(m.loser, m.winner): m.word for m in found.meetings}
+    assert "never" not in {words["clean", winner] for winner in ("put", "upsert", "move")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.default import DELTA
@@ -44,7 +45,10 @@ def tables_of(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTa
         schemas, declared, formats, said_of = found
         left_out |= dict.fromkeys(said_of)
         level = level or declared
-        _refuse_differing(document, schemas, logged, there)
+        schemas |= _beside(document, schemas, logged, there)
+        if len(formats) == len(schemas):
+            known = ", ".join(formats.values())
+            document.refuse(f"ddl makes no table of format delta, only {known}")
     elif logged:
         schemas = there
     else:
@@ -79,16 +83,24 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
     return found
 
 
-def _refuse_differing(
+def _beside(
     document: Node,
     schemas: Mapping[str, Schema],
     logged: Sequence[LoggedDeclaration],
     there: Mapping[str, Schema],
-) -> None:
-    """Refuse tables that are declared otherwise than their logs have them."""
+) -> dict[str, Schema]:
+    """The tables that are there and that nobody declares; those that are declared otherwise than their logs have them
+    are refused.
+    """
+    found: dict[str, Schema] = {}
+    jobs = str(document.value.get("jobs"))
     for one in logged:
         name = one.declared.name
         known = {each.lower(): each for each in schemas}
+        asked = one.named or re.search(rf"\b{name}\b", jobs, re.IGNORECASE)
+        if asked and name.lower() not in known:
+            found[name] = there[name]
+            continue
         only = len(schemas) == len(logged) == 1 and not one.named  # folders are called as they like
         of = next(iter(schemas)) if only else known.get(name.lower())
         if of is None:
@@ -98,6 +110,7 @@ def _refuse_differing(
                 "ddl",
             )
         refuse_differing(document.source.place("ddl"), schemas[of], there[name], one.folder)
+    return found
 
 
 def _declared(document: Node) -> WorkloadTables | None:
@@ -132,8 +145,6 @@ def _declared(document: Node) -> WorkloadTables | None:
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format
-    if len(formats) == len(found):
-        document.refuse(f"ddl makes no table of format delta, only {', '.join(formats.values())}")
     return WorkloadTables(found, level, formats, tuple(left_out))
 
 

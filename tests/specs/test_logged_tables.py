@@ -223,3 +223,14 @@ def test_a_table_that_the_ddl_does_not_have(folder):
     assert str(refused.value) == (
         "w.toml:1: the DDL has no table 'sales', which sales would be; known: events; write --table NAME=sales"
     )
+
+
+@pytest.mark.parametrize("given", ["events", "events=events"])
+def test_a_ddl_may_be_of_the_sources_alone(folder, given):
+    """The table has a log, what its jobs read from does not."""
+    (folder / "sources.sql").write_text("CREATE TABLE raw (id BIGINT, day DATE) USING csv", "utf-8")
+    (folder / "put.sql").write_text("INSERT INTO shop.events SELECT id, day FROM raw", "utf-8")
+    found = workload("put.sql", tables=[given], ddl=Path("sources.sql"))
+    assert sorted(found.tables) == ["events", "raw"]
+    assert found.formats == {"raw": "csv"}
+    assert found.tables["events"].partitioned_by == ("day",)

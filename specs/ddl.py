@@ -26,8 +26,10 @@ SILENT = (
     exp.CommentColumnConstraint,
     exp.DefaultColumnConstraint,
     exp.PrimaryKeyColumnConstraint,
+    exp.CheckColumnConstraint,
 )
 """What a column may have besides its type: no commit check looks at it."""
+ASIDE_COLUMNS = (exp.PrimaryKey, exp.ForeignKey, exp.Constraint, exp.CheckColumnConstraint)
 ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty)
 
 
@@ -38,6 +40,8 @@ class Declared(NamedTuple):
     table: TomlTable
     level: str | None
     format: str = DELTA
+    checked: tuple[str, ...] = ()
+    """What every row has to meet, as it is written."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
@@ -77,12 +81,21 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
     if format_ != DELTA:
         table = {key: table[key] for key in ("columns", "partitioned_by") if key in table}
         return Declared(schema.this.name, table, None, format_)
-    return Declared(schema.this.name, table, level)
+    return Declared(schema.this.name, table, level, checked=tuple(_checked(schema, place)))
+
+
+def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
+    """NOT NULL and CHECK: a row that does not meet them fails its statement, and stops nobody else."""
+    for column in schema.expressions:
+        for constraint in getattr(column, "constraints", ()):
+            if isinstance(constraint.kind, exp.NotNullColumnConstraint):
+                yield f"{column.name} NOT NULL"
+    yield from map(place.written, schema.find_all(exp.CheckColumnConstraint))
 
 
 def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
     for column in schema.expressions:
-        if isinstance(column, exp.PrimaryKey | exp.ForeignKey | exp.Constraint):
+        if isinstance(column, ASIDE_COLUMNS):
             continue
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             place.refuse(column, f"'{place.written(column)}' is no column; write NAME TYPE")
@@ -95,6 +108,12 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
                     when = "ALWAYS" if always else "BY DEFAULT"
                     said += (
                         f" GENERATED {when} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
+                    )
+                case exp.ComputedColumnConstraint():
+                    place.refuse(
+                        constraint,
+                        f"'{place.written(constraint)}' on a column is not modelled; declare it as {said}, which"
+                        " may hold anything, and name its value in what jobs INSERT",
                     )
                 case kind if not isinstance(kind, SILENT):
                     place.refuse(

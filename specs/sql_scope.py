@@ -12,7 +12,6 @@ from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import brief, near
-from isolitmus.model.sql_types import is_opaque
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.muted import muted
 from isolitmus.specs.written import located
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["NameScope", "Side", "SqlText", "only"]
 
 DIALECT = "databricks"
+NESTED = ("STRUCT", "ARRAY", "MAP", "VARIANT")
+"""How the types begin whose values have fields."""
 LOOK_BACK, LOOK_AHEAD = 4, 100
 """So many words before the first place that a node remembers, and from there on, what it was is looked for."""
 
@@ -104,9 +105,12 @@ class NameScope:
     def holder(self, node: exp.Expr) -> ex.ColumnRef | None:
         """The column, of a type that is not modelled, of which a name denotes a field; None if it denotes none."""
         parts = [part.name.lower() for part in getattr(node, "parts", ())]
+        for known in filter(None, self.sides):
+            if parts[:-1] == [known.name.lower()] and parts[-1] in _folded(known):
+                return None  # a table's name comes first
         for s, side in enumerate(self.sides):
             for i, column in enumerate(side.columns if side is not None else ()):
-                opaque = column.type == "" or is_opaque(column.type)
+                opaque = column.type == "" or column.type.startswith(NESTED)
                 own = [column.name.lower()]
                 if side is not None and parts[:2] == [side.name.lower(), *own]:
                     own = parts[:2]
@@ -139,6 +143,10 @@ class NameScope:
         self.place.refuse(
             node, f"no column '{self.place.written(node)}' here{near(name, known)}", "no column"
         )
+
+
+def _folded(side: Side) -> list[str]:
+    return [column.name.lower() for column in side.columns]
 
 
 def only(place: SqlText, node: exp.Expr, *handled: str) -> None:

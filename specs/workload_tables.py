@@ -161,6 +161,8 @@ def _left_out(declared: Declared) -> Iterator[str]:
     for key, value in given.items():
         if LAYOUT[key] and value != MADE[key].usual:
             yield f"{declared.name} has {key} = {value}, and {LAYOUT[key]}"
+    if declared.checked:
+        yield f"no statement fails for {' and '.join(declared.checked)} of {declared.name}"
     silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]
     if silent:
         yield f"nothing hangs on {' and '.join(silent)} of {declared.name}: any layout of its files is looked at"

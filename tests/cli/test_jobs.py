@@ -48,7 +48,7 @@ def test_json_has_the_keys_of_the_page(call):
     )
     found = json.loads(out)
     assert status == 1
-    assert set(found) == {"workload", "protocol", "assumptions", "meetings", "assumptions", "seconds", "remedies"}
+    assert set(found) == {"workload", "protocol", "assumptions", "meetings", "seconds", "remedies"}
     said = {(m["loser"], m["winner"]): m["word"] for m in found["meetings"]}
     assert said == {
         ("cleanup", "cleanup"): "when",

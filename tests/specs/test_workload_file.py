@@ -560,3 +560,25 @@ clean = "DELETE FROM t WHERE day IS NOT NULL AND id > 0"
     found = predict_workload(read(jobs, ddl), protocol("delta-serializable"))
     words = {(m.loser, m.winner): m.word for m in found.meetings}
     assert "never" not in {words["clean", winner] for winner in ("put", "upsert", "move")}
+
+
+def test_what_rows_have_to_meet_is_passed_over_and_said():
+    columns = "id INT NOT NULL CHECK (id > 0), x INT DEFAULT 3 COMMENT 'x', CONSTRAINT few CHECK (x < 9), PRIMARY KEY (id)"
+    found = read(
+        '[jobs]\na = "DELETE FROM t WHERE x = 1"',
+        f'ddl = "CREATE TABLE t ({columns}) USING delta"',
+    )
+    assert found.tables["t"].ddl() == "id INT, x INT"
+    assert found.assumptions == ("no statement fails for id NOT NULL and CHECK (x < 9) and CHECK (id > 0) of t",)  # fmt: skip
+
+
+def test_a_generated_column_is_refused_with_what_would_do():
+    columns = "ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"
+    with pytest.raises(IsolitmusError, match=r"GENERATED ALWAYS.*declare it as day DATE"):
+        read('[jobs]\na = "DELETE FROM t"', f'ddl = "CREATE TABLE t ({columns}) USING delta"')
+
+
+def test_a_table_may_be_called_like_a_column():
+    sql = "MERGE INTO t USING s AS n ON t.id = n.id AND t.day = :day WHEN MATCHED THEN UPDATE SET p = n.p"
+    found = predict_workload(read(f'[jobs]\na = "{sql}"', OPAQUE), protocol("delta-serializable"))
+    assert [m.word for m in found.meetings] == ["when"]

@@ -34,12 +34,16 @@ ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty
 
 
 class Declared(NamedTuple):
-    """A table's name, the keys that a litmus file has for it, its isolation level, and its format."""
+    """What the statement that makes a table says of it."""
 
     name: str
+    """What it is called."""
     table: TomlTable
+    """The keys that a litmus file has for it."""
     level: str | None
+    """Its isolation level, if that is said."""
     format: str = DELTA
+    """Of which format its files are."""
     checked: tuple[str, ...] = ()
     """What every row has to meet, as it is written."""
 

@@ -88,6 +88,10 @@ class JoinReader(QueryReader):
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
         self.name(node)
+        if views := node.args.get("laterals"):
+            self.place.refuse(
+                views[0], f"LATERAL VIEW {OUTSIDE}; write explode(…) as a column of the SELECT"
+            )
         source = node.args.get("from_")
         joined = node.args.get("joins") or (source is not None and self.derived(source.this))
         if source is None or not joined or self.place.plain:

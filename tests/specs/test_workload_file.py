@@ -522,6 +522,7 @@ FILES = {
     "a template": ("{{ config(x = 1) }}\nDELETE FROM t", "a.sql:1:1: '{{ config(x = 1) }}' is of a template; write"),
     "a loop": ("DELETE FROM t;\n{% for x in y %}", "a.sql:2:1: '{% for x in y %}' is of a template"),
     "a setting": ("SET spark.databricks.delta.x = 1;\nDELETE FROM t", "a.sql:1:1: 'SET spark.databricks.delta.x = 1' may change"),
+    "a lateral view": ("INSERT INTO t (id) SELECT e FROM s LATERAL VIEW explode(raw) x AS e", "LATERAL VIEW is outside the SQL that isolitmus models; write explode"),
     "no arguments": ("DELETE FROM t WHERE date_trunc() = 1", "this does not parse: the arguments of some function"),
 }  # fmt: skip
 

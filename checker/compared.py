@@ -9,9 +9,11 @@ from isolitmus.checker.comparing import Comparison, comparison
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.runs import run as predict
+from isolitmus.checker.several import Several
 from isolitmus.checker.telling.draw import timeline
 from isolitmus.checker.telling.words import refusal_words, serial_words
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import SeveralRuns
 from isolitmus.model.values import show_row
 from isolitmus.specs import protocol
 from isolitmus.specs.catalogue import protocols, relatives
@@ -64,6 +66,16 @@ class Compared:
         if self.judged.expected == "met":
             return "met"
         return "none" if self.beside is None else "predicted"
+
+    @property
+    def run(self) -> Run:
+        """What was carried out."""
+        return self.judged.run
+
+    @property
+    def word(self) -> str:
+        """The run in one word."""
+        return self.judged.word
 
     @property
     def lines(self) -> Iterator[str]:
@@ -119,15 +131,18 @@ class Predicted:
         self._test, self._spec = test, spec
         self._known: tuple[Judged, Mapping[str, Violation]] | None = None
 
-    def beside(self, answer: Run | IsolitmusError | None) -> Compared:
-        """A run beside the model's (None: it is that one); raises the error if there is none, or what the model
-        refuses the test with.
+    def beside(self, answer: Run | IsolitmusError | None) -> Compared | Several:
+        """A run beside the model's (None: it is that one), or beside all that may be; raises the error if there is
+        none, or what the model refuses the test with.
         """
         if isinstance(answer, IsolitmusError):
             raise answer
-        judged = self._predicted if answer is None else Judged(self._test, answer)
-        apart = answer is None or judged.apart
-        beside = None if apart else comparison(self._predicted.run, judged.run)
+        try:
+            judged = self._predicted if answer is None else Judged(self._test, answer)
+            apart = answer is None or judged.apart
+            beside = None if apart else comparison(self._predicted.run, judged.run)
+        except SeveralRuns as several:
+            return Several(self._test, several, answer)
         return Compared(judged, beside, self, self._spec.at_most if answer is None else "")
 
     @property

@@ -17,15 +17,17 @@ from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.execute import execute, execution_frame, observed_run, stages
 from isolitmus.checker.running.explaining import explanations
+from isolitmus.checker.running.possible import possible
 from isolitmus.checker.running.postconditions import Postconditions, rows_left
 from isolitmus.checker.running.serial import ModelExecutor, Serial, explain_serially
 from isolitmus.checker.worded import Paged
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.readable import Readable
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.records import Tabular
-from isolitmus.model.run import SILENT, TOOK_EFFECT, same_bag
+from isolitmus.model.run import SILENT, TOOK_EFFECT, SeveralRuns, same_bag
 from isolitmus.model.statement import statements_of
 from isolitmus.model.values import to_json
 from isolitmus.model.verdict import Forbidden, Unknown
@@ -50,14 +52,20 @@ __all__ = ["Judged", "retrace", "run"]
 
 
 def run(litmus: Litmus, protocol: Spec) -> Judged:
-    """Carry a litmus test out on the model, under a protocol.
+    """Carry a litmus test out on the model, under a protocol. SeveralRuns if it has a part that the model cannot
+    compute, with all runs that may come of it.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = run(litmus("reorder"), protocol("delta-write-serializable"))
     >>> done.serial.orders, str(done.levels["log-serializable"])
     (('delete insert',), 'forbidden')
     """
-    execution = execute(litmus, protocol)
+    try:
+        execution = execute(litmus, protocol)
+    except SeveralRuns:
+        raise
+    except UndeterminedError as undecided:
+        raise possible(litmus, protocol, undecided) from None
     return Judged(litmus, observed_run(litmus, execution, protocol.name), execution)
 
 

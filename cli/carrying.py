@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.compared import Compared
-    from isolitmus.checker.runs import Judged
+    from isolitmus.checker.several import Several
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
 __all__ = ["MODEL", "Carried", "Task", "carry_found", "carry_out", "ended", "refuse"]
@@ -44,7 +45,8 @@ class Carried:
     words: dict[tuple[str, str], str] = field(default_factory=dict)
     """Each run in a word, by test and engine."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How many runs ended how: ``met``, ``not met``, ``predicted`` or ``none``, see ``Compared``."""
+    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see ``Compared`` and
+    ``Several``."""
     refused: list[Refusal] = field(default_factory=list)
     """What was refused."""
     left_out: list[Refusal] = field(default_factory=list)
@@ -70,8 +72,11 @@ class Carried:
 
     @property
     def status(self) -> int:
-        """The exit status: of what was refused, else 1 if a run is not as expected, else of what took too long."""
+        """The exit status: of what was refused, else 1 if a run is not as expected, else of what took too long or
+        may end in several ways.
+        """
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
+        found |= {3} if self.ends["possible"] else set()
         return next((status for status in (2, 4, 1, 3) if status in found), 0)
 
     def __str__(self) -> str:
@@ -80,6 +85,8 @@ class Carried:
         parts = [f"{met} of {judged} runs as expected."] if judged else []
         if predicted:
             parts.append(f"{predicted} as predicted, with nothing expected.")
+        if self.ends["possible"]:
+            parts.append(f"{self.ends['possible']} undecided: several runs are possible.")
         if none:
             parts.append(f"{none} with nothing expected.")
         for many, words in ((self.left_out, "left out"), (self.refused, "refused")):
@@ -149,7 +156,7 @@ def carry_out(
                         compared = model.beside(answer)
                         runs.append(compared.to_json())
                         done.ends[compared.end] += 1
-                        done.words[task.name, _column(compared.judged)] = compared.judged.word
+                        done.words[task.name, _column(compared.run)] = compared.word
                         if not quiet:
                             _print(task.name, compared)
                     except IsolitmusError as error:
@@ -200,13 +207,12 @@ def _cases(
             yield spec, able
 
 
-def _column(judged: Judged) -> str:
-    run = judged.run
+def _column(run: Run) -> str:
     return f"{run.engine} {run.engine_version}, {run.protocol}"
 
 
-def _print(name: str, compared: Compared) -> None:
-    run = compared.judged.run
+def _print(name: str, compared: Compared | Several) -> None:
+    run = compared.run
     say(f"{name} on {run.engine} ({run.engine_version}) under {run.protocol}")
     for line in compared.lines:
         say(f"  {line}")

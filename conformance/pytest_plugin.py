@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
     from isolitmus.checker.compared import Compared
+    from isolitmus.checker.several import Several
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 
@@ -146,11 +147,11 @@ class LitmusItem(_Sentence, pytest.Item):
         if self._engine != MODEL:
             answer = started(self.config).engine(self._engine)(self._test, self._spec)
         compared = Predicted(self._test, self._spec).beside(answer)
-        if compared.end == "not met":
+        if compared.end in ("not met", "possible"):
             raise NotMet("\n".join(self._words(compared)))
 
-    def _words(self, compared: Compared) -> Iterator[str]:
-        run = compared.judged.run
+    def _words(self, compared: Compared | Several) -> Iterator[str]:
+        run = compared.run
         yield f"{self._test.name}: {self._test.title}"
         yield f"on {run.engine} ({run.engine_version}) under {run.protocol}:"
         yield from (f"  {line}" for line in compared.lines)

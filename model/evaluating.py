@@ -31,6 +31,7 @@ from isolitmus.model.expression import (
 from isolitmus.model.failing import EvaluationError, fit
 from isolitmus.model.functions import FUNCTIONS, calculate, total
 from isolitmus.model.sql_types import common_type
+from isolitmus.model.supposing import suppose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +92,11 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
             return _aggregate(function, operand, group, expr.type)
         case Subquery():
             return _subquery(expr, rows)
-        case Parameter():
+        case Opaque(text, operands, "BOOLEAN"):
+            given = tuple(evaluate(operand, rows, group) for operand in operands)
+            return suppose((text, given), (True, False, None), expr.unsaid)
+        case Parameter() | Opaque():
             raise UndeterminedError(expr.unsaid)
-        case Opaque(text):
-            raise UndeterminedError(f"what '{text}' gives is not modelled")
 
 
 def _call(expr: Call, rows: Sequence[Row], group: Sequence[Sequence[Row]]) -> Value:

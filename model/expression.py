@@ -131,6 +131,11 @@ class Opaque:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def unsaid(self) -> str:
+        """That nobody knows what it gives."""
+        return f"what '{self.text}' gives is not modelled"
+
 
 @dataclass(frozen=True, slots=True)
 class Negate:

@@ -9,11 +9,13 @@ from isolitmus.model.errors import IsolitmusError
 if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
 
-__all__ = ["ARITHMETIC_ERROR", "RANGES", "EvaluationError", "fit"]
+__all__ = ["ARITHMETIC_ERROR", "RANGES", "UNNAMED", "EvaluationError", "fit"]
 
 RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
 ARITHMETIC_ERROR = "SparkArithmeticException"
 """What Spark raises for a number that is too large, and for a division by zero."""
+UNNAMED = "its own"
+"""In the place of the class of an error of which no more is known than that it is one."""
 
 
 class EvaluationError(IsolitmusError):

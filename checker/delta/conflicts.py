@@ -10,12 +10,13 @@ import re
 from typing import TYPE_CHECKING
 
 from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.evaluating import evaluate
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.header import CONSTRAINT, Header, metadata_clash, protocol_clash
 from isolitmus.model.reason import Reason
+from isolitmus.model.supposing import suppose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
         return f"DELTA_{name}"
     named = bool(loser.schema.partition_indexes)
     if exception == "ConcurrentDeleteReadException":
-        named = named and not winner.removes.isdisjoint(loser.files)
+        named = named and not winner.removes.isdisjoint(loser.files | loser.doubted)
     return f"DELTA_{name}.{'WITH_PARTITION_HINT' if named else 'WITHOUT_HINT'}"
 
 
@@ -100,10 +101,11 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     if added_where(winner, loser) is not None:
         return True
     if added_where(winner, loser, loser.wide) is not None:
-        raise UndeterminedError(
+        why = (
             "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
             " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
         )
+        return bool(suppose(("added", winner.adds), (False, True), why))
     return False
 
 
@@ -141,10 +143,11 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
         return True
     doubted = winner.removes & loser.doubted
     if doubted and not loser.settings.backfill:
-        raise UndeterminedError(
+        why = (
             f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
             " of a condition or a join"
         )
+        return bool(suppose(("removed", doubted), (False, True), why))
     return False
 
 

@@ -17,6 +17,7 @@ from isolitmus.checker.delta.creating import created, first_written
 from isolitmus.checker.delta.definitions import analysed, current, define, rebased, restore
 from isolitmus.checker.delta.folding import fold
 from isolitmus.checker.delta.growing import grown
+from isolitmus.checker.delta.guesses import guessed, refuse_opaque
 from isolitmus.checker.delta.identity import generated, with_next_values
 from isolitmus.checker.delta.merging import merge_effect
 from isolitmus.checker.delta.raw import raw_effect
@@ -36,19 +37,16 @@ from isolitmus.model import statement as st
 from isolitmus.model.condition import holds
 from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
 from isolitmus.model.errors import LitmusError, UndeterminedError
-from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowWrite, births
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.footprint import Footprint, Settings
 from isolitmus.model.header import CLUSTERING
-from isolitmus.model.origin import Resolved
 from isolitmus.model.raw import Raw
-from isolitmus.model.unknown import unknown_parts
+from isolitmus.model.supposing import OpenQuestion
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.confs import VACUUM_LOGGING
-from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,19 +86,14 @@ def effect(
     altered = current(database, schemas)
     snapshot = Snapshot(database, writer, altered, outside)
     try:
-        _refuse_unknown(statement)
+        refuse_opaque(statement)
         return _kept(_of_kind(statement, _any_effect(snapshot, schemas, statement)))
     except EvaluationError as error:
         return Effect(error=error)
+    except OpenQuestion:
+        raise
     except UndeterminedError as error:
         raise UndeterminedError(f"'{statement.sql}': {error}") from None
-
-
-def _refuse_unknown(statement: st.Statement) -> None:
-    """UndeterminedError if a part is opaque: not even whether Spark takes the statement is known then."""
-    if isinstance(statement, Resolved) and syntax_of(statement).opaque:
-        for part in unknown_parts(statement):
-            evaluate(part, ())
 
 
 def _any_effect(
@@ -127,7 +120,7 @@ def _any_effect(
         return cloned(snapshot, schemas, statement)
     if isinstance(statement, st.Insert) and statement.options.grows is not None:
         return grown(snapshot, schemas, statement, _effect)
-    statement = analysed(statement, altered)
+    statement = guessed(analysed(statement, altered))
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)
     return rebased(snapshot, _effect(snapshot, statement))

@@ -52,6 +52,11 @@ class Filters:
         values = _filtered(self.data, file, schema)
         return MISSING not in values and OPEN in values
 
+    def certain(self) -> Filters:
+        """Those that a scan records whatever their opaque parts are: what Python computes is not pushed into it."""
+        opaque = [p for p in self.partition if any(isinstance(e, ex.Opaque) for e in ex.walk(p))]
+        return Filters(tuple(p for p in self.partition if p not in opaque), self.data)
+
     def open(self, schema: Schema) -> bool:
         """Whether Spark's optimizer may find something that is said of partitions alone in a condition that
         names other columns, too.

@@ -337,6 +337,9 @@ class Snapshot:
             unclear = access.doubtful is not None and bool(schema.partition_indexes)
             recorded = wide if unclear or filters.open(schema) else predicates
             recorded.append(self.bound(filters.partition))
+            known = filters.certain() if access.scan else filters
+            if known != filters:
+                wide.append(self.bound(known.partition))
             if access.tracked == "files":
                 kept = filters.files(schema, live, skipping=self.skipping)
                 unsure = {
@@ -352,6 +355,9 @@ class Snapshot:
                 }
                 files.update({file.path for file in kept} - unsure)
                 doubted |= unsure
+                if known != filters:
+                    every = known.files(schema, live, skipping=self.skipping)
+                    doubted |= {file.path for file in every}
         if scanned and not self.skipping:
             predicates.append(())
         return Footprint(

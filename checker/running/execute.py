@@ -18,9 +18,11 @@ from isolitmus.checker.reading.graph import first_conflict, first_silence, judge
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
+from isolitmus.model.failing import UNNAMED
 from isolitmus.model.reads import READ_RELATIONS, needs_reads
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
+from isolitmus.model.supposing import OpenQuestion, asked_by
 from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
 
@@ -110,6 +112,8 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
     for step in litmus.schedule.steps:
         try:
             work.take(step)
+        except OpenQuestion:
+            raise
         except UndeterminedError as error:
             raise UndeterminedError(error.problem, work.told()) from None
         if work.events and work.events[-1].silence is not None:
@@ -220,8 +224,11 @@ class _Work:
         so_far = None if event.effect is NOTHING else event.effect
         if so_far is not None and so_far.error is not None:
             return
+        asked_by(name)
         try:
             done = self.driver.effect(name, self.states, event.read_version, so_far)
+        except OpenQuestion:
+            raise
         except UndeterminedError as error:
             if not isinstance(self.litmus.transactions[name], UNSEEN):
                 raise
@@ -235,6 +242,7 @@ class _Work:
         form, protocol = self.form, self.protocol
         if name in self.undetermined:
             raise self.undetermined[name]
+        asked_by(name)
         event = after_attempt(form, self.started.pop(name), self.events, len(self.states), protocol)
         if event.conflict is not None:
             statement = self.litmus.transactions[name]
@@ -358,7 +366,8 @@ def _transaction(form: Format, event: Event) -> TransactionRun:
             done.error.exception,
             done.error.error_class,
             event.read_version,
-            unsaid=UNCLASSED if done.error.error_class is None else frozenset(),
+            unsaid=(UNCLASSED if done.error.error_class is None else frozenset())
+            | ({"exception"} if done.error.exception == UNNAMED else set()),
         )
     if event.rolled_back:
         return TransactionRun(ROLLED_BACK, read_version=event.read_version)

@@ -1,0 +1,98 @@
+"""What a statement does whose conditions have opaque parts, under what is supposed of them (``model.supposing``).
+
+Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a constant, and else
+what it gives on each row: the same for the same values of its columns in one statement. What is computed at random, or
+stands where it is no condition, in a subquery or in a join, nothing is supposed of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model import expression as ex
+from isolitmus.model import query as qu
+from isolitmus.model import statement as st
+from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.failing import UNNAMED, EvaluationError
+from isolitmus.model.origin import Origin, Resolved
+from isolitmus.model.supposing import suppose
+from isolitmus.model.unknown import unknown_parts
+from isolitmus.specs.sql import syntax_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["guessed", "refuse_opaque"]
+
+RANDOM = re.compile(r"(?i)rand|uuid|shuffle|uniform|increasing|partition_id|input_file|_metadata")
+"""What names functions that do not give the same for the same values."""
+OPEN = "open"
+"""That an opaque part is no constant."""
+
+
+def refuse_opaque(statement: st.Statement) -> None:
+    """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no value: not even
+    whether Spark takes the statement is known then.
+    """
+    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+        return
+    found = Counter(unknown_parts(statement))
+    found.subtract(
+        part
+        for condition in _conditions(statement)
+        for part in ex.walk(condition)
+        if isinstance(part, ex.Opaque) and part.type == "BOOLEAN"
+    )
+    for part, elsewhere in found.items():
+        if elsewhere or RANDOM.search(str(part)):
+            raise UndeterminedError(part.unsaid)
+
+
+def guessed(statement: st.Statement) -> st.Statement:
+    """The statement with the constants that are supposed to stand for opaque parts; EvaluationError where it is
+    supposed to fail.
+    """
+    parts = tuple(dict.fromkeys(unknown_parts(statement)))
+    if not parts or not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+        return statement
+    why = parts[0].unsaid
+    if suppose("fails", (False, True), why):
+        raise EvaluationError(UNNAMED, f"{why}, nor whether it fails")
+    constants: dict[object, ex.Expr] = {}
+    for part in parts:
+        found = suppose(("constant", part), (OPEN, False, True, None), why)
+        if found != OPEN:
+            constants[part] = ex.Const(found, "BOOLEAN")
+    return _with(statement, constants) if constants else statement
+
+
+def _conditions(statement: st.Statement) -> Iterator[ex.Expr]:
+    """Where an opaque part may stand of which something is supposed."""
+    found: list[ex.Expr | None] = []
+    match statement:
+        case st.Delete(where=where) | st.Update(where=where):
+            found = [where]
+        case st.Merge():
+            found = [statement.on, *(c.condition for c in statement.matched)]
+            found += [clause.condition for clause in statement.not_matched]
+            found += [clause.condition for clause in statement.by_source]
+        case st.Read(query=query):
+            found = [branch.where for branch in query if not isinstance(branch, qu.Joined)]
+        case st.Insert(query=query, overwrite=False) if statement.options == st.Options():
+            found = [branch.where for branch in query if not isinstance(branch, qu.Joined)]
+    yield from (condition for condition in found if condition is not None)
+
+
+def _with(noun: Any, constants: Mapping[object, ex.Expr]) -> Any:
+    """A statement, or a part of it, with constants in the place of opaque parts."""
+    if isinstance(noun, ex.Opaque):
+        return constants.get(noun, noun)
+    if isinstance(noun, tuple):
+        return tuple(_with(each, constants) for each in noun)
+    if is_dataclass(noun) and not isinstance(noun, Origin | type):
+        changed = {one.name: _with(getattr(noun, one.name), constants) for one in fields(noun)}
+        return replace(noun, **changed)
+    return noun

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.comparing import compare
@@ -104,6 +104,7 @@ def pairs(draw):
     return test(known), test(f"mine({', '.join(named)})")
 
 
+@settings(max_examples=40)
 @given(pairs(), st.sampled_from(PROTOCOLS))
 def test_the_true_ending_is_among_the_possible_ones(pair, name):
     """Whatever the condition gives: and so all that is said with certainty is so."""

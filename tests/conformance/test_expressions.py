@@ -18,6 +18,7 @@ from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.evaluating import evaluate
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
@@ -251,3 +252,33 @@ def test_delta_records_of_a_join_with_the_target_what_the_model_does(session):
             undecided += 1
     assert not found
     assert undecided < len(texts) / 2
+
+
+OPAQUE = """
+title = "A condition that the model does not know, and Spark does"
+schedule = "a.start b a.commit"
+[table]
+columns = "id INT, part INT, s STRING"
+partitioned_by = ["part"]
+init = ["INSERT INTO t VALUES (1, 0, 'axx'), (2, 1, 'b')", "INSERT INTO t VALUES (3, 0, 'c')"]
+[transactions]
+a = "{}"
+b = "INSERT INTO t VALUES (5, 1, 'q')"
+"""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM t WHERE part = 0 AND s RLIKE 'x{2}'",
+        "DELETE FROM t WHERE nvl2(1, part, id) = 1",
+        "INSERT INTO t SELECT id, 1, s FROM t WHERE shiftleft(part, 1) = 2",
+        "INSERT INTO t SELECT id, 1, s FROM t WHERE shiftleft(1, 1) = 3",
+        "INSERT INTO t SELECT id, 1, s FROM t WHERE nosuch(id) = 1",
+    ],
+)
+def test_what_delta_does_is_among_what_is_possible(session, sql):
+    """Also where Spark makes a constant of it, or does not know the function."""
+    test = read_litmus(OPAQUE.format(sql), "opaque")
+    with pytest.raises(SeveralRuns):
+        differences(test, protocol("delta-serializable"), carries(session))

@@ -13,9 +13,15 @@ from isolitmus.model.errors import IsolitmusError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Json", "Master", "Memory", "Time", "budget", "named", "needs_spark", "sizes"]
+__all__ = [
+    "Cores", "Json", "Master", "Memory", "Time", "budget", "checked_cores", "named", "needs_spark", "sizes",
+]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+Cores = Annotated[
+    int | None, typer.Option(metavar="N", help="How many processes; default: one a core.")
+]
 
 Time = Annotated[
     float | None,
@@ -34,6 +40,12 @@ Memory = Annotated[
 Master = Annotated[
     str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")
 ]
+
+
+def checked_cores(cores: int | None) -> None:
+    """IsolitmusError for a number of processes that is none."""
+    if cores is not None and cores < 1:
+        raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
 
 
 def needs_spark(spark: bool, master: str | None, out: Path | None) -> None:

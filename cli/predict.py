@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.processes import cores as available
 from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.prediction_words import change_lines, prediction_lines
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
-from isolitmus.cli.options import Json, named
+from isolitmus.cli.options import Cores, Json, checked_cores, named
 from isolitmus.cli.output import print_json, progress, say, writes
 from isolitmus.specs.writing import write_whole
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.robustness.prediction import JobPrediction
 
 __all__ = ["predict"]
+
+FEW = 8
+"""Of fewer statements one process tells sooner than several, which have to begin."""
 
 
 @writes(save=True, html=False)
@@ -42,12 +46,15 @@ def predict(
         str | None,
         typer.Option(metavar="E[,E...]", help="Carry the examples out on these engines: delta, …"),
     ] = None,
+    cores: Cores = None,
     as_json: Json = False,
 ) -> int:
     """Exit status 1 if some statement may be stopped, 3 if that is unknown of one, else 0; that of run if an
     example could not be carried out.
     """
+    checked_cores(cores)
     workload = chosen_workload(jobs, ddl, table)
+    processes = cores or (1 if len(workload.statements) < FEW else available())
     under = chosen_protocol(workload, level)
     carriers = [] if engine is None else named("engine", engine)
     if carriers:
@@ -55,7 +62,7 @@ def predict(
 
         refuse(carriers, [under.name])
     with progress(f"predict {workload.name}") as tell:
-        found = predict_workload(workload, under, tell=tell)
+        found = predict_workload(workload, under, processes=processes, tell=tell)
         ways = list(tried(found, under)) if remedies else []
     if as_json:
         more = {"remedies": [way.to_json() for way in ways]} if remedies else {}

@@ -9,14 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.counting.work import cores as available
 from isolitmus.checker.finds import distinct, of_sweep
+from isolitmus.checker.processes import cores as available
 from isolitmus.checker.sweeps import candidates_in, sweep_work
 from isolitmus.checker.sweeps import sweep as count_all
 from isolitmus.checker.telling.sweep_words import sweep_lines
 from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
 from isolitmus.cli.forms import TABLES, Forms
-from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark, sizes
+from isolitmus.cli.options import (
+    Cores,
+    Json,
+    Master,
+    Memory,
+    Time,
+    budget,
+    checked_cores,
+    named,
+    needs_spark,
+    sizes,
+)
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
@@ -45,9 +56,7 @@ def sweep(
     limit: Annotated[
         int, typer.Option(metavar="N", help="The most candidates to sweep.")
     ] = 20_000_000,
-    cores: Annotated[
-        int | None, typer.Option(metavar="N", help="How many processes; default: one a core.")
-    ] = None,
+    cores: Cores = None,
     spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
     master: Master = None,
     out: Annotated[
@@ -128,8 +137,7 @@ def _carried(
 
 
 def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None) -> None:
-    if cores is not None and cores < 1:
-        raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
+    checked_cores(cores)
     if spark and cores is not None:
         raise IsolitmusError("--cores is for a sweep without Spark; --master says how many it has")
     needs_spark(spark, master, out)

@@ -1,6 +1,7 @@
 """The types of parameters that nobody declares: those of the columns that they meet.
 
-``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. In the rows of
+``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. ``CAST(:day AS DATE)``
+says the type of what it takes: a text that is no date makes the statement fail, which then writes nothing. In the rows of
 ``(SELECT :day AS day) AS s`` a parameter is the column ``s.day``, and meets what that meets.
 """
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.sql_types import type_named
 from isolitmus.specs.sources import contents, put_in
 
 if TYPE_CHECKING:
@@ -34,11 +36,17 @@ def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dic
     {'n': 'BIGINT', 'first': 'DATE'}
     >>> inferred([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
     {'n': 'BIGINT'}
+    >>> inferred([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
+    {'day': 'DATE'}
     """
     met: dict[str, set[Type]] = {}
     for syntax in statements:
         tree = syntax.tree()
         tables, made = _tables(tree, schemas), _made(tree)
+        for cast in tree.find_all(exp.Cast):
+            named = type_named(cast.to.sql("databricks"))
+            if isinstance(cast.this, exp.Placeholder) and named is not None:
+                met.setdefault(cast.this.name, set()).add(named)
         for value, column in _meetings(tree, tables, made):
             for parameter in _parameters(value, made):
                 for found in _columns(column, tables):

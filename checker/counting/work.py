@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.kernel import Kernel
 from isolitmus.checker.counting.tally import shards
+from isolitmus.checker.processes import process_pool, unheard
 from isolitmus.model.errors import Ended
 
 if TYPE_CHECKING:
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["Work", "cores", "counted", "kernel", "parts"]
+__all__ = ["Work", "counted", "kernel", "parts"]
 
 EACH = 50_000
 """The most candidates of one shard: of a count that is ended, those that are done are known."""
@@ -40,13 +36,6 @@ class Work(NamedTuple):
     n: int
     protocols: tuple[Spec, ...]
     levels: tuple[Spec, ...]
-
-
-def cores() -> int:
-    """The processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def kernel(work: Work) -> Kernel:
@@ -72,12 +61,12 @@ def counted(
         for index in wanted:
             yield index, own.count(cut[index])
         return
-    with _pool(work, processes) as pool:
+    with process_pool(processes, _begin, work) as pool:
         waiting = iter(wanted)
         running: set[Future[tuple[int, Tallies]]] = set()
         while True:
             for index in islice(waiting, 2 * processes - len(running)):
-                with _unheard():
+                with unheard():
                     running.add(pool.submit(_count, index))
             if not running:
                 return
@@ -93,33 +82,6 @@ def counted(
                 ) from None
 
 
-@contextmanager
-def _pool(work: Work, processes: int) -> Iterator[ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, _begin, (work,))
-    before = set(multiprocessing.active_children())
-    try:
-        yield pool
-        pool.shutdown()
-    finally:  # also at a Ctrl-C, which the processes do not hear: they must not stay
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """A Ctrl-C waits until the block ends; processes that start in it never hear one."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class _Here:
     """What a process of a pool counts with."""
 
@@ -128,17 +90,7 @@ class _Here:
 
 
 def _begin(work: Work) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _Here.kernel, _Here.cut = kernel(work), parts(work)
-
-
-def _end_with_parent() -> None:
-    """Else a process whose parent is killed would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _count(index: int) -> tuple[int, Tallies]:

@@ -7,10 +7,12 @@ is shown. What has to be so of the parameters is guessed from comparisons of one
 
 from __future__ import annotations
 
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from isolitmus.checker.processes import process_pool, unheard
 from isolitmus.checker.robustness.asking import Asked
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.conditions import atoms, implied
@@ -18,14 +20,14 @@ from isolitmus.checker.robustness.staging import Stage
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.templates.codes import NoValue
 from isolitmus.checker.templates.frames import SymbolicFrame
-from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError
+from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.readable import Readable
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.statement import Read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.robustness.conditions import Atom
     from isolitmus.model.execution import Event
@@ -121,10 +123,12 @@ def predict_workload(
     protocol: Spec,
     *,
     examples: bool = True,
+    processes: int = 1,
     tell: Callable[[str], None] | None = None,
 ) -> JobPrediction:
     """Every statement that writes, overtaken by every other one and by another run of itself. Without
-    ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof.
+    ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof. So many
+    ``processes`` share the work; what is said is the same with any number.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.workload_file import read_workload
@@ -145,20 +149,77 @@ def predict_workload(
     cleanup overtaken by cleanup: when both have the same :day
     """
     start = monotonic()
-    cast = Instances(workload)
-    cast.check_domains()
-    writers = [one for one in workload.statements if not isinstance(one.statement, Read)]
-    if not writers:
+    Instances(workload).check_domains()
+    losers = [one.name for one in _writers(workload)]
+    if not losers:
         raise LitmusError(
             f"{workload.name}: no job writes to a table, and only who writes is stopped; add one that does"
         )
-    found = []
-    for loser in writers:
-        for winner in writers:
+    rows = _Rows(workload, protocol, examples)
+    if processes == 1:
+        found = []
+        for loser in losers:
             if tell is not None:
-                tell(f"{loser.name} overtaken by {winner.name}")
-            found.append(predict_pair(cast, loser, winner, protocol, examples=examples))
-    return JobPrediction(workload, protocol.name, tuple(found), monotonic() - start)
+                tell(f"who stops {loser}")
+            found.append(rows.of(loser))
+    else:
+        found = list(_shared_out(rows, losers, processes, tell))
+    meetings = tuple(meeting for row in found for meeting in row)
+    return JobPrediction(workload, protocol.name, meetings, monotonic() - start)
+
+
+def _writers(workload: Workload) -> list[JobStatement]:
+    return [one for one in workload.statements if not isinstance(one.statement, Read)]
+
+
+class _Rows(NamedTuple):
+    """What is predicted, a row for each that is stopped: no row needs what another one found."""
+
+    workload: Workload
+    protocol: Spec
+    examples: bool
+
+    def of(self, name: str) -> tuple[Meeting, ...]:
+        """Who stops the statement of this name."""
+        cast = Instances(self.workload)
+        writers = _writers(self.workload)
+        loser = next(one for one in writers if one.name == name)
+        return tuple(
+            predict_pair(cast, loser, winner, self.protocol, examples=self.examples)
+            for winner in writers
+        )
+
+
+def _shared_out(
+    rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
+) -> Iterator[tuple[Meeting, ...]]:
+    """The rows of these, in their order, from several processes."""
+    with process_pool(processes, _begin, rows) as pool:
+        with unheard():
+            asked = [pool.submit(_row, loser) for loser in losers]
+        try:
+            for loser, one in zip(losers, asked, strict=True):
+                if tell is not None:
+                    tell(f"who stops {loser}")
+                yield one.result()
+        except BrokenProcessPool:
+            raise Ended(
+                "a process of predict was ended from outside (out of memory?); --cores 1 needs less"
+            ) from None
+
+
+class _Here:
+    """What a process of a pool predicts."""
+
+    rows: _Rows
+
+
+def _begin(rows: _Rows) -> None:
+    _Here.rows = rows
+
+
+def _row(loser: str) -> tuple[Meeting, ...]:
+    return _Here.rows.of(loser)
 
 
 def predict_pair(

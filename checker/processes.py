@@ -1,0 +1,69 @@
+"""Processes beside this one, which end with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["cores", "process_pool", "unheard"]
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def process_pool(
+    processes: int, begin: Callable[..., None], *given: Any
+) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, each of which has begun with ``begin(*given)``; they end with the block. Work is handed
+    to them within ``unheard()``.
+    """
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, context, _begin, (begin, given))
+    before = set(multiprocessing.active_children())
+    try:
+        yield pool
+        pool.shutdown()
+    finally:  # also at a Ctrl-C, which the processes do not hear: they must not stay
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """A Ctrl-C waits until the block ends; processes that start in it never hear one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(begin: Callable[..., None], given: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    begin(*given)
+
+
+def _end_with_parent() -> None:
+    """Else a process whose parent is killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -112,7 +112,7 @@ def _tree(text: str) -> exp.Expr | None:
     try:
         with muted():
             return sqlglot.parse_one(with_markers(one_line(text)), read=DIALECT)
-    except (SqlglotError, RecursionError):
+    except (SqlglotError, ValueError, RecursionError):
         return None
 
 
@@ -236,7 +236,7 @@ def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | N
         with muted():
             full = qualify(plain, schema=known, dialect=DIALECT, quote_identifiers=False)
             full = annotate_types(full, schema=known, dialect=DIALECT)
-    except (SqlglotError, RecursionError):
+    except (SqlglotError, ValueError, RecursionError):
         return None
     return None if full.is_star else list(full.selects)  # type: ignore[attr-defined]
 

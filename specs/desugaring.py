@@ -9,7 +9,7 @@ __all__ = ["desugared"]
 
 def desugared(tree: exp.Expr) -> exp.Expr:
     """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT DISTINCT of
-    columns as GROUP BY, in place.
+    columns (and of literals beside them) as GROUP BY, in place.
 
     >>> import sqlglot
     >>> print(desugared(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
@@ -34,15 +34,18 @@ def _grouped(select: exp.Select) -> None:
     """Make a SELECT DISTINCT of columns a GROUP BY, as Spark does (ReplaceDistinctWithAggregate)."""
     distinct = select.args.get("distinct")
     items = [item.unalias() for item in select.expressions]
+    columns = [item for item in items if isinstance(item, exp.Column) and not item.is_star]
+    constants = [item for item in items if isinstance(item, exp.Literal | exp.Null | exp.Boolean)]
     if (
         distinct is None
         or distinct.args.get("on") is not None
         or select.args.get("group") is not None
-        or not all(isinstance(item, exp.Column) and not item.is_star for item in items)
+        or not columns
+        or len(columns) + len(constants) < len(items)
     ):
         return
     select.set("distinct", None)
-    select.set("group", exp.Group(expressions=[item.copy() for item in items]))
+    select.set("group", exp.Group(expressions=[column.copy() for column in columns]))
 
 
 def _plain(node: exp.Expr) -> exp.Expr | None:

@@ -36,7 +36,7 @@ from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.model import statement as st
 from isolitmus.model.condition import holds
 from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
-from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.errors import LitmusError, UndeterminedError, brief
 from isolitmus.model.execution import Effect, RowWrite, births
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import File, TableRow
@@ -93,7 +93,7 @@ def effect(
     except OpenQuestion:
         raise
     except UndeterminedError as error:
-        raise UndeterminedError(f"'{statement.sql}': {error}") from None
+        raise UndeterminedError(f"'{brief(statement.sql, 120)}': {error}") from None
 
 
 def _any_effect(

@@ -208,18 +208,18 @@ def _shared_out(
             ) from None
 
 
-class _Here:
+class _Shared:
     """What a process of a pool predicts."""
 
     rows: _Rows
 
 
 def _begin(rows: _Rows) -> None:
-    _Here.rows = rows
+    _Shared.rows = rows
 
 
 def _row(loser: str) -> tuple[Meeting, ...]:
-    return _Here.rows.of(loser)
+    return _Shared.rows.of(loser)
 
 
 def predict_pair(

@@ -191,6 +191,18 @@ def test_the_shop():
     assert all(m.retries for m in found.meetings if m.examples)
 
 
+@pytest.mark.slow  # two processes begin
+def test_several_processes_say_the_same():
+    spec = protocol("delta-write-serializable")
+    told = []
+    several = predict_workload(workload("shop"), spec, processes=2, tell=told.append)
+    assert (
+        several.to_json()["meetings"]
+        == predict_workload(workload("shop"), spec).to_json()["meetings"]
+    )
+    assert told == [f"who stops {one}" for one in dict.fromkeys(m.loser for m in several.meetings)]
+
+
 def test_remedies_are_asked_anew():
     """A literal on the partition column is what lets MERGE alone, and no other change of the shop's does."""
     under = protocol("delta-serializable")

@@ -237,7 +237,6 @@ def field(name="id", kind="integer", nullable=True, **metadata):
 
 
 UNLIKE = {
-    "its column id is of type float; the model has INT": [field(kind="float")],
     "its column id is of type struct": [field(kind={"type": "struct", "fields": []})],
     "its column id is NOT NULL": [field(nullable=False)],
     "its column id has delta.identity.start": [field(**{"delta.identity.start": 1})],

@@ -90,6 +90,10 @@ WRONG = {
     "no such table": (("jobs.toml", "--table", "nowhere"), "nowhere: there is no such folder"),
     "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for files of SQL"),
     "two files": (("jobs.toml", "jobs.toml"), "one workload file is wanted"),
+    "no processes": (
+        ("jobs.toml", "--cores", "0"),
+        "--cores is 0; a whole number from 1 is wanted",
+    ),
 }
 
 
@@ -218,3 +222,13 @@ def test_a_page_of_predictions_has_the_remedies(jobs, call):
     page = (jobs / "page.html").read_text("utf-8")
     assert "What would end some of it" in page
     assert "<li>costs: log-serializable is not kept any more</li>" in page
+
+
+def test_a_page_of_predictions_says_what_is_assumed(jobs, call):
+    (jobs / "t.sql").write_text(
+        DDL + " TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true')", "utf-8"
+    )
+    (jobs / "a.sql").write_text("DELETE FROM events WHERE id = 1", "utf-8")
+    call("predict", "--ddl", "t.sql", "a.sql", "--html", "page.html")
+    said = "Assumed: nothing hangs on delta.autoOptimize.optimizeWrite = true of events"
+    assert said in (jobs / "page.html").read_text("utf-8")

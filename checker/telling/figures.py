@@ -14,6 +14,7 @@ from isolitmus.checker.telling.diagram import aloud, arrows, graph_svg
 from isolitmus.checker.telling.words import because
 from isolitmus.model.number import many
 from isolitmus.model.values import show_row
+from isolitmus.specs.parameters import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,6 +120,7 @@ def _environment() -> Environment:
     )
     environment.filters["rows"] = _rows
     environment.filters["parts"] = _parts
+    environment.filters["one_line"] = one_line
     environment.globals |= {"light": LIGHT, "dark": DARK}
     environment.globals["many"] = many
     return environment

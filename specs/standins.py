@@ -59,17 +59,24 @@ class StandIn:
 def written_tables(texts: Collection[str]) -> frozenset[str]:
     """The tables that statements write to, in small letters; what does not parse writes to none.
 
-    >>> sorted(written_tables(["MERGE INTO a.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", "DELETE FROM u"]))
+    >>> merge = "WITH s AS (SELECT 1 AS id FROM v) MERGE INTO a.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    >>> sorted(written_tables([merge, "DELETE FROM u"]))
     ['t', 'u']
     """
     found = set()
     for text in texts:
         tree = _tree(text)
         if isinstance(tree, exp.Insert | exp.Merge | exp.Update | exp.Delete):
-            into = tree.find(exp.Table)
-            if into is not None:
-                found.add(into.name.lower())
+            found.add(_target(tree).lower())
+        elif isinstance(tree, exp.TruncateTable):
+            found |= {table.name.lower() for table in tree.expressions}
     return frozenset(found)
+
+
+def _target(tree: exp.Expr) -> str:
+    """The table that a statement writes to."""
+    into = tree.this.find(exp.Table)
+    return "" if into is None else into.name
 
 
 def stand_ins(
@@ -87,8 +94,9 @@ def stand_ins(
     INSERT INTO t SELECT id, :day FROM s_rows WHERE for_day = :day ['id BIGINT', 'for_day DATE']
     """
     tree = _tree(text)
-    if not isinstance(tree, exp.Insert | exp.Merge):
+    if not isinstance(tree, exp.Insert | exp.Merge) or _tree(tree.sql(DIALECT)) != tree:
         return
+    known = _known(schemas)
     named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     kept = {*map(str.lower, written), *named}
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
@@ -96,7 +104,9 @@ def stand_ins(
     for place in reversed(places):  # what is inside comes first
         read = {table.name.lower() for table in place.find_all(exp.Table)}
         read -= {each.alias.lower() for each in place.find_all(exp.CTE)}
-        if not read or read & kept or place.find(*RANDOM) or _of_distinct(place):
+        if not read or read - known.keys() or read & kept or place.find(*RANDOM):
+            continue
+        if _of_distinct(place) or place.find_ancestor(exp.Whens):
             continue
         stored = _stored(tree, schemas) if place is stored_by else None
         made = _made(place, schemas, types, stored)
@@ -135,8 +145,7 @@ def _stored(tree: exp.Expr, schemas: Mapping[str, Schema]) -> tuple[Column, ...]
     """The columns that an INSERT stores its query's into, in their order."""
     if not isinstance(tree, exp.Insert):
         return None
-    into = tree.find(exp.Table)
-    schema = None if into is None else _known(schemas).get(into.name.lower())
+    schema = _known(schemas).get(_target(tree).lower())
     if schema is None or tree.args.get("by_name"):
         return None
     if isinstance(tree.this, exp.Schema):

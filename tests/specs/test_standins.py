@@ -103,6 +103,18 @@ def test_the_clock_is_asked_like_a_parameter():
     assert columns[-1] == Column("for_current_date", "DATE")
 
 
+def test_a_with_before_the_statement_is_stood_in_for():
+    sql = f"WITH q AS {DEDUPLICATED} " + MERGE.format("q", "").replace("USING q q", "USING q")
+    found = _said(sql)
+    assert (found["load", "ingest"].word, found["ingest", "load"].word) == ("always", "never")
+
+
+def test_a_path_that_may_be_the_jobs_own_table_is_kept():
+    source = WINDOW.replace("FROM s", "FROM delta.`/somewhere/t`")
+    schemas = _workload(MERGE.format(DEDUPLICATED, "")).tables
+    assert not list(stand_ins(MERGE.format(source, ""), schemas, {"t"}, {}))
+
+
 def test_what_an_insert_gives_without_its_query_is_kept():
     sql = "INSERT INTO t SELECT DISTINCT id * hash(id), DATE '2026-01-01' FROM s"
     read = _workload(sql)

@@ -19,6 +19,7 @@ from isolitmus.checker.answer import (
     By,
     Separation,
 )
+from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
 from isolitmus.checker.searching.schedule_search import ScheduleSearch
@@ -53,6 +54,7 @@ __all__ = [
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
 ABSTRACT_LARGEST = 12
+ALL_RECORDED = "a transaction that finds nothing to do is recorded, as an empty commit"
 ABSTRACT_SIZES = range(1, 5)
 ABSTRACT_SIZES_ENUMERATED = range(1, 4)
 
@@ -242,7 +244,7 @@ class _Tables:
     """The search of a scope over tables."""
 
     largest = LARGEST
-    assumptions = TABLE_ASSUMPTIONS
+    assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     budget: Budget
     tell: Callable[[int], None] | None = None
 
@@ -259,16 +261,17 @@ class _Tables:
         form = of_format(scope, a, b)
         _require(a, form.terms.keys(), "runs over tables do")
         _require(b, form.terms.keys(), "runs over tables do")
-        if scope.noops == "keep" and None in (a.format, b.format):
-            # a level sees who recorded nothing as a reader, the engines as one that commits
-            raise IsolitmusError(
-                f"universe '{scope.name}' has noops = \"keep\": of transactions that find nothing to do only"
-                ' protocols are compared, and levels by sweep; write noops = "skip"'
-            )
+        kept = scope.noops == "keep"
+        self.recorder = recorder(a, b) if kept else None
+        if kept and self.recorder is None and a.format is None and b.format is None:
+            self.assumptions = (*TABLE_ASSUMPTIONS, ALL_RECORDED)
         self.solver = None if form.solver is None else form.solver()
-        why = (
-            f"format {form.name} has no solver" if self.solver is None else self.solver.unfit(scope)
-        )
+        if self.solver is None:
+            why: str | None = f"format {form.name} has no solver"
+        elif self.recorder is not None:
+            why = f"{self.recorder.name} does not record every commit that finds nothing to do"
+        else:
+            why = self.solver.unfit(scope)
         if by == "symbolic" and why is not None:
             raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
@@ -302,8 +305,9 @@ class _Tables:
             from isolitmus.checker.searching import table_exhaustive
 
             found, examined = table_exhaustive.search(
-                self.a, self.scope, n, self.witnesses.accept, budget=self.budget, progress=self.tell
-            )
+                self.a, self.scope, n, self.witnesses.accept,
+                recorder=self.recorder, budget=self.budget, progress=self.tell,
+            )  # fmt: skip
         return None if found is None else partial(self.confirm, found), examined
 
     def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]:

@@ -20,10 +20,8 @@ from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
 from isolitmus.checker.counting.space import Space
 from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally
 from isolitmus.checker.counting.verdicts import Judge
-from isolitmus.checker.reading.graph import labels
-from isolitmus.checker.running.execute import NO_OP
+from isolitmus.checker.running.recorded import unrecorded
 from isolitmus.model.combine import outspoken
-from isolitmus.model.execution import Event
 from isolitmus.specs.cat import read
 
 if TYPE_CHECKING:
@@ -296,8 +294,7 @@ class Kernel:
         done = self.space.done[effect]
         key = protocol.name, done.footing, tuple(map(bool, done.paths))
         if key not in self._idle:
-            alone = self.space.form.frame([Event("T", done.bare, 0, 1)], reasons=False)
-            self._idle[key] = bool(labels(alone, protocol).get(NO_OP))
+            self._idle[key] = unrecorded(self.space.form, done.bare, protocol)
         return self._idle[key]
 
     # Whole candidates

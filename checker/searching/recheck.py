@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution, observed_run
+from isolitmus.checker.running.recorded import recorder, unchecked
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.running.serial import Disagreement, Serial, explain_serially
 from isolitmus.model.litmus import HistoryTest, Litmus
@@ -30,11 +31,13 @@ __all__ = ["recheck_candidate", "recheck_history", "reread"]
 def recheck_candidate(
     candidate: Candidate | Scheduled, a: Spec, b: Spec, *, unexplained: bool
 ) -> tuple[Litmus, Forbidden, Execution, Serial]:
-    """A candidate as a litmus test, executed and judged anew from the file's text."""
+    """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a level, what
+    ``b`` does not record is not recorded.
+    """
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
     litmus = reread(plain)
     assert isinstance(litmus, Litmus)
-    execution = execute(litmus, a)
+    execution = execute(litmus, unchecked(b) if recorder(a, b) is b else a)
     aborted = [event.name for event in execution.events if event.aborted]
     admitted = judge_execution(execution, a)
     verdict = _verdict(litmus, execution, b)

@@ -29,19 +29,20 @@ def search(
     n: int,
     accept: Callable[[Candidate], bool],
     *,
+    recorder: Spec | None = None,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Candidate | None, int]:
     """The first candidate with n transactions that ``accept`` accepts, or None; and how many were
-    looked at. Where more transactions can never help, what ``a`` forbids is not extended. A Limit, with how
-    many, once the budget is spent.
+    looked at. Where more transactions can never help, what ``a`` forbids is not extended. What ``recorder`` does
+    not record is a reader. A Limit, with how many, once the budget is spent.
     """
     a = outspoken(a)
     keep = admission(a) if monotone(a) and not needs_reads(a) else _anything
     check = (budget or Budget()).check
     examined = 0
     try:
-        for candidate in candidates(scope, n, keep, check):
+        for candidate in candidates(scope, n, keep, check, recorder=recorder):
             examined += 1
             if progress is not None and examined % 500 == 0:
                 progress(examined)

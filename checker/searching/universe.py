@@ -13,6 +13,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import initial
+from isolitmus.checker.running.recorded import unrecorded
 from isolitmus.checker.running.serial import ModelExecutor, unexplained
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
@@ -47,7 +48,7 @@ class Candidate:
     init: tuple[Statement, ...]
     """The statements that fill the tables."""
     statements: tuple[Statement, ...]
-    """Writers in the order of the log, then readers."""
+    """Writers in the order of the log, those that recorded nothing at their places, then readers."""
     events: tuple[Event, ...]
     """What each did."""
     states: tuple[Database, ...]
@@ -57,13 +58,15 @@ class Candidate:
 
     @property
     def writers(self) -> int:
-        """The number of transactions that write."""
+        """The number of transactions that are no readers of the scope."""
         return len(self.states) - 1
 
     def unexplained(self) -> bool:
         """Whether at some version no serial order of the writers so far gives the tables."""
-        names = tuple(event.name for event in self.events[: self.writers])
-        so_far = [names[:k] for k in range(len(self.states))]
+        so_far = [
+            tuple(event.name for event in self.events[:k] if event.version is not None)
+            for k in range(len(self.states))
+        ]
         versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
         return bool(unexplained(ModelExecutor(self.plain()), so_far, versions))
 
@@ -152,19 +155,22 @@ def candidates(
     transactions: int,
     keep: Callable[[Frame], bool],
     check: Callable[[], None] = lambda: None,
+    *,
+    recorder: Spec | None = None,
 ) -> Iterator[Candidate | None]:
     """Every candidate with so many transactions whose every prefix is kept.
 
     ``keep`` is asked of the frame of each prefix; a prefix that it refuses is never extended, so it
     must refuse all that extends it too. Yields None for each candidate that is refused at its last
     step, so that a caller can count and stop; ``check``, which may end it, is called at every step.
+    What ``recorder`` does not record has no version, and leaves an empty one at its place.
     """
     for writers in range(1, transactions + 1):
         if writers < transactions and not scope.readers:
             continue
         for init in scope.inits:
             search = _CandidateSearch(
-                scope, init, writers, transactions - writers, keep, check=check
+                scope, init, writers, transactions - writers, keep, check=check, recorder=recorder
             )
             for vocabulary in range(1, len(scope.statements) + 1):
                 yield from search.extend(search.root, vocabulary, fresh=False)
@@ -193,13 +199,14 @@ def candidate(
 @dataclass(frozen=True, slots=True)
 class _Node:
     """A prefix of candidates: its statements and events, the frame of them, the states so far, and
-    for each state the effects that were worked out on it already, by statement and position.
+    for each state the effects that were worked out on it already, and whether they are recorded, by
+    statement and position.
     """
 
     statements: tuple[Statement, ...]
     events: tuple[Event, ...]
     states: tuple[Database, ...]
-    effects: tuple[dict[tuple[int, int], Effect], ...]
+    effects: tuple[dict[tuple[int, int], tuple[Effect, bool]], ...]
     frame: Frame
 
 
@@ -213,8 +220,9 @@ class _CandidateSearch:
         keep: Callable[[Frame], bool],
         *,
         check: Callable[[], None] = lambda: None,
+        recorder: Spec | None = None,
     ) -> None:
-        self.scope, self.init = scope, init
+        self.scope, self.init, self.recorder = scope, init, recorder
         self.writers, self.readers = writers, readers
         self.keep, self.check = keep, check
         self.form = format_named(scope.format)
@@ -248,12 +256,12 @@ class _CandidateSearch:
         """
         self.check()
         position = len(node.events) + 1
-        done = self.effect(node, read_version, k, position)
+        done, recorded = self.effect(node, read_version, k, position)
         if done.error is not None or done.footprint is None:
             return None
         if self.scope.noops == "skip" and done.footprint.empty:
             return None
-        return Event(f"T{position}", done, read_version, position)
+        return Event(f"T{position}", done, read_version, position if recorded else None)
 
     def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
         return _Node(
@@ -264,13 +272,16 @@ class _CandidateSearch:
             seen,
         )
 
-    def effect(self, node: _Node, version: int, k: int, position: int) -> Effect:
+    def effect(self, node: _Node, version: int, k: int, position: int) -> tuple[Effect, bool]:
         known = node.effects[version]
         if (k, position) not in known:
             statement = self.scope.statements[k][position - 1]
-            known[k, position] = self.form.effect(
+            done = self.form.effect(
                 statement, node.states[version], f"T{position}", self.scope.tables
             )
+            writes = done.error is None and done.footprint is not None
+            dropped = writes and self.recorder and unrecorded(self.form, done, self.recorder)
+            known[k, position] = done, not dropped
         return known[k, position]
 
     def read(self, node: _Node) -> Iterator[Candidate | None]:

@@ -1,11 +1,17 @@
 """``separate``: the questions of the mission, their answers, and that an answer is one."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 
 from isolitmus.checker import run, separate
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.monotone import monotone
+from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.running.recorded import unchecked
 from isolitmus.checker.searching.universe import candidates
+from isolitmus.checker.sweeps import sweep
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.reads import needs_reads
@@ -13,6 +19,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import levels, protocols, relatives
 from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.scope_file import read_scope
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +208,88 @@ def test_beyond_a_bound_of_one_s_own_what_ships_is_named_and_not_found():
     assert elsewhere.ships in elsewhere.bound
 
 
-def test_of_what_finds_nothing_to_do_protocols_are_compared_and_no_levels():
-    """The engines would take such a transaction for one that commits what it has read."""
-    with pytest.raises(IsolitmusError, match=r"'no-ops' has noops = \"keep\".*levels by sweep"):
-        separate(spec("delta-serializable"), spec("log-serializable"), scope("no-ops"))
+NOTHING_TO_DO = read_scope(
+    """
+title = "What finds nothing to do at first may find what others insert"
+[table]
+columns = "id INT, x INT"
+init = ["INSERT INTO t VALUES (1, 10)"]
+[scope]
+transactions = [2, 3]
+noops = "keep"
+readers = ["SELECT * FROM t"]
+statements = [
+    "DELETE FROM t WHERE id >= 100",
+    "INSERT INTO t VALUES ({fresh}, 0)",
+    "INSERT INTO t SELECT sum(id), 1 FROM t",
+    "UPDATE t SET id = 1 WHERE id = 2",
+]
+""",
+    "nothing-to-do",
+)
+ASKED = ("log-serializable", "serializable", "write-serializable", "snapshot-isolation")
+DELTA_PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-snapshot-isolation")
+
+
+@pytest.mark.parametrize("under", DELTA_PROTOCOLS)
+def test_of_what_finds_nothing_to_do_separate_finds_what_a_sweep_counts(under):
+    """Not recorded it is a reader, recorded it is a writer."""
+    inside, protocol = replace(NOTHING_TO_DO, readers=()), spec(under)
+    for n in (1, 2, 3):
+        done = sweep(inside, n, protocols=[protocol], levels=[spec(name) for name in ASKED])
+        counted = done.protocols[under]
+        for name, count in counted.forbidden.items():
+            answer = ask(inside, under, name, transactions=[n], shipped=False)
+            assert (answer.found, answer.by) == (count > 0, "exhaustive")
+        found = candidates(inside, n, admission(protocol), recorder=protocol)
+        unexplained = [one.unexplained() for one in found if one is not None]
+        assert (len(unexplained), sum(unexplained)) == (counted.admitted, counted.unexplained)
+        answer = ask(
+            inside, under, "serializable", transactions=[n], unexplained=True, shipped=False
+        )
+        assert answer.found == (counted.unexplained > 0)
+
+
+@pytest.mark.parametrize("under", DELTA_PROTOCOLS)
+def test_what_finds_nothing_to_do_is_in_its_file_what_it_is_in_the_search(under):
+    """A file has no empty versions: who read one read the version before. Also the other way, for what a level
+    admits and a protocol, which says what is recorded, forbids.
+    """
+    judges = {name: admission(spec(name)) for name in (under, *ASKED)}
+    inverse = dict.fromkeys(ASKED, False)
+    dropped = 0
+    for found in candidates(NOTHING_TO_DO, 3, lambda _: True, recorder=spec(under)):
+        done = execute(found.litmus("found", "", ""), unchecked(spec(under)))
+        dropped += len(done.states) < len(found.states)
+        seen = execution_frame(done)
+        verdicts = {name: admits(found.frame) for name, admits in judges.items()}
+        assert verdicts == {name: admits(seen) for name, admits in judges.items()}
+        for name in ASKED:
+            inverse[name] |= verdicts[name] and not verdicts[under]
+    assert bool(dropped) == (under != "delta-write-serializable")
+    for name, found in inverse.items():
+        answer = ask(NOTHING_TO_DO, name, under, transactions=[3], shipped=False)
+        assert (answer.found, answer.by) == (found, "exhaustive")
+
+
+def test_between_levels_what_finds_nothing_to_do_is_taken_for_recorded():
+    inside = replace(scope("two-partitions"), noops="keep")
+    for a, b in permutations(ASKED, 2):
+        answers = [ask(inside, a, b, by=by, transactions=[2], shipped=False) for by in ("symbolic", "exhaustive")]  # fmt: skip
+        one, other = ((found.found, str(found.litmus)) for found in answers)
+        assert one == other
+        assert (
+            answers[0]
+            .assumptions[-1]
+            .startswith("a transaction that finds nothing to do is recorded")
+        )
+
+
+def test_a_solver_does_not_know_what_a_protocol_drops():
+    inside = replace(scope("two-partitions"), noops="keep")
+    with pytest.raises(IsolitmusError, match="delta-serializable does not record every commit"):
+        ask(inside, "delta-serializable", "serializable", by="symbolic")
+    assert (
+        ask(inside, "delta-serializable", "serializable", transactions=[2], shipped=False).found
+        is False
+    )

@@ -80,7 +80,9 @@ class JobReader:
     schemas: dict[str, Schema]
     """The tables; those that stand in for queries are added as they are met."""
     shared: Mapping[str, Type]
+    """The parameters that have one value in all runs that overlap."""
     formats: Mapping[str, str]
+    """Of tables that are not Delta's the format."""
     besides: str
     """What to do about a table that is not known."""
     written: frozenset[str]

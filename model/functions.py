@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -176,6 +176,18 @@ def _date_add(values: Sequence[Value], _: Type) -> Value:
         ) from None
 
 
+def _timestamp_add(values: Sequence[Value], _: Type) -> Value:
+    moment, long = values
+    assert isinstance(moment, datetime)
+    assert isinstance(long, int)
+    try:
+        return moment + timedelta(microseconds=long)
+    except OverflowError:
+        raise UndeterminedError(
+            f"{moment} and {long} microseconds: of other years nothing is modelled"
+        ) from None
+
+
 def _date_diff(values: Sequence[Value], _: Type) -> Value:
     end, start = values
     assert isinstance(end, date)
@@ -244,6 +256,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "endswith": Function(lambda values, _: str(values[0]).endswith(str(values[1]))),
     "contains": Function(lambda values, _: str(values[1]) in str(values[0])),
     "date_add": Function(_date_add),
+    "timestamp_add": Function(_timestamp_add),
     "datediff": Function(_date_diff),
     "year": _day("year"),
     "month": _day("month"),

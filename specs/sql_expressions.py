@@ -225,9 +225,11 @@ class _ExpressionReader:
         place = self.scope.place
         only(place, node, "this", "expression")
         op, parts = ARITHMETIC[type(node)], (node.this, node.expression)
-        both = [self.read(part) for part in parts if not isinstance(part, exp.Interval)]
-        dated = len(both) == 1 or "DATE" in (both[0].type, both[1].type)
-        if isinstance(node, exp.Add | exp.Sub) and dated and not place.plain:
+        moves = isinstance(node, exp.Add | exp.Sub) and not place.plain
+        if moves and any(isinstance(part, exp.Interval) for part in parts):
+            return FunctionReader(place, self.read).moved(node)
+        both = [self.read(part) for part in parts]
+        if moves and "DATE" in (both[0].type, both[1].type):
             return FunctionReader(place, self.read).date_sum(node, *both)
         for part, value in zip(parts, both, strict=True):
             self._number(part, value)

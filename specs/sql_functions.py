@@ -65,6 +65,10 @@ SIGNATURES: Mapping[type[exp.Expr], Signature] = {
 }
 
 
+SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
+"""How long the units of intervals are, whose days have 24 hours (the session's time zone is UTC)."""
+LONGEST = (2**63 - 1) // 1_000_000
+"""The longest interval that Spark has, in seconds."""
 DIGESTS = {"256": "sha256", "0": "sha256"}
 """The digests that sha2 makes, by its bits; those that DuckDB has as well."""
 ATOM = r"(?:[\w ,:;@=/%#!~'\"<>-]|\.|\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_.])+\])[*+?]?"
@@ -277,18 +281,11 @@ class FunctionReader:
             self.place.refuse(node, problem, "opaque")
         return ex.Call("rlike", (subject, pattern), "BOOLEAN")
 
-    def date_sum(
-        self, node: exp.Add | exp.Sub, left: ex.Expr, right: ex.Expr | None = None
-    ) -> ex.Expr:
-        """A date and a number of days, which an INTERVAL says where there is no expression ``right``."""
-        day, days, count = left, right, node.expression
-        if isinstance(node, exp.Add) and right is not None and right.type == "DATE":
-            day, days, count = right, left, node.this
-        if days is None:
-            text = count.this.name if count.this is not None else ""
-            if count.text("unit").upper() not in ("DAY", "DAYS") or not text.isdigit():
-                self.place.refuse(count, f"an interval of anything but days {OUTSIDE}", "opaque")
-            days = ex.Const(int(text), "INT")
+    def date_sum(self, node: exp.Expr, left: ex.Expr, right: ex.Expr) -> ex.Expr:
+        """A date and a number of days."""
+        day, days = left, right
+        if isinstance(node, exp.Add) and right.type == "DATE":
+            day, days = right, left
         if day.type != "DATE" or days.type != "INT":
             self.place.refuse(
                 node, f"'{self.place.written(node)}': days are added to a DATE", "type"
@@ -301,3 +298,27 @@ class FunctionReader:
             )
         node.meta[GIVES] = "DATE"
         return ex.Call("date_add", (day, days), "DATE")
+
+    def moved(self, node: exp.Expr) -> ex.Expr:
+        """A date or a timestamp and an INTERVAL; with one of days a date stays a date."""
+        part, count = node.this, node.expression
+        if isinstance(node, exp.Add) and isinstance(part, exp.Interval):
+            part, count = count, part
+        unit = count.text("unit").upper().removesuffix("S")
+        text = count.this.name if count.this is not None else ""
+        if unit not in SECONDS or not text.isdecimal() or int(text) * SECONDS[unit] > LONGEST:
+            units = ", ".join(f"{name.lower()}s" for name in SECONDS)
+            self.place.refuse(node, f"an interval of anything but {units} {OUTSIDE}", "opaque")
+        many = -int(text) if isinstance(node, exp.Sub) else int(text)
+        moment = self.read(part, "TIMESTAMP")
+        if moment.type not in ("DATE", "TIMESTAMP"):
+            problem = f"'{self.place.written(node)}': an interval is added to a DATE or TIMESTAMP"
+            self.place.refuse(node, problem, "type")
+        if moment.type == "DATE" and unit == "DAY":
+            found = ex.Call("date_add", (moment, ex.Const(many, "INT")), "DATE")
+        else:
+            long = ex.Const(many * SECONDS[unit] * 1_000_000, "BIGINT")
+            since = coerced(self.place, part, moment, "TIMESTAMP")
+            found = ex.Call("timestamp_add", (since, long), "TIMESTAMP")
+        node.meta[GIVES] = found.type
+        return found

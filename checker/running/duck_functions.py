@@ -109,7 +109,9 @@ def _computed(node: exp.Expr) -> exp.Expr:
     elif isinstance(node, exp.Neg):
         zero = exp.Literal.number(0)
         found = exp.Anonymous(this="subtract", expressions=[zero, node.this])
-    elif type(node) in FUNCTIONS and not isinstance(node.expression, exp.Interval):
+    elif type(node) in FUNCTIONS and not any(
+        isinstance(part, exp.Interval) for part in (node.this, node.expression)
+    ):
         parts = [node.this, node.expression]
         found = exp.Anonymous(this=FUNCTIONS[type(node)], expressions=parts)
     elif isinstance(node, exp.Mod):

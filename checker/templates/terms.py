@@ -202,7 +202,7 @@ class Terms:
                 return self.unknown(type_, f"result of {op}")
             case ex.Call("cast", (operand,), type_):
                 return self._cast(self.value(operand, rows), operand.type, type_)
-            case ex.Call("date_add", (day, days)):
+            case ex.Call("date_add" | "timestamp_add", (day, days)):
                 a, b = self.value(day, rows), self.value(days, rows)
                 return ValueTerm(a.value + b.value, z3.Or(a.null, b.null))
             case ex.Call("datediff", (end, start)):

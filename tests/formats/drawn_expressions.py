@@ -116,11 +116,17 @@ def _typed(draw, type_, depth):
             days = draw(st.integers(-40, 40))
             return [
                 f"date_add({of('DATE')}, {days})", f"({of('DATE')} - 7)", f"({of('DATE')} + {days})",
-                f"date_sub({of('DATE')}, {days})", f"({of('DATE')} + INTERVAL 1 DAY)",
+                f"date_sub({of('DATE')}, {days})", f"({of('DATE')} + INTERVAL 1 DAY)", f"(INTERVAL {abs(days)} DAYS + {of('DATE')})",
                 f"CAST({of('TIMESTAMP')} AS DATE)", f"CAST({text} AS DATE)", f"to_date({text})",
             ]  # fmt: skip
         case "TIMESTAMP":
-            return [f"CAST({of('DATE')} AS TIMESTAMP)"]
+            moment, many = of("TIMESTAMP"), draw(st.integers(0, 90))
+            unit = draw(st.sampled_from(["DAY", "HOURS", "MINUTE", "SECONDS"]))
+            return [
+                f"CAST({of('DATE')} AS TIMESTAMP)", f"({moment} - INTERVAL {many} {unit})",
+                f"({moment} + INTERVAL '{many}' {unit})", f"(INTERVAL {many} {unit} + {moment})",
+                f"({of('DATE')} - INTERVAL {many} HOURS)",
+            ]  # fmt: skip
         case "DECIMAL(10,2)":
             a, b = of("DECIMAL(10,2)"), of("DECIMAL(10,2)")
             return [

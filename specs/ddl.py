@@ -117,7 +117,8 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
                     place.refuse(
                         constraint,
                         f"'{place.written(constraint)}' on a column is not modelled; declare it as {said}, which"
-                        " may hold anything, and name its value in what jobs INSERT",
+                        " may hold anything, name its value wherever jobs write it (INSERT, SET, MERGE), and in a"
+                        " SELECT the condition on it that Delta adds",
                     )
                 case kind if not isinstance(kind, SILENT):
                     place.refuse(

@@ -307,8 +307,8 @@ class FunctionReader:
         unit = count.text("unit").upper().removesuffix("S")
         text = count.this.name if count.this is not None else ""
         if unit not in SECONDS or not text.isdecimal() or int(text) * SECONDS[unit] > LONGEST:
-            units = ", ".join(f"{name.lower()}s" for name in SECONDS)
-            self.place.refuse(node, f"an interval of anything but {units} {OUTSIDE}", "opaque")
+            problem = f"an interval of anything but days, hours, minutes and seconds {OUTSIDE}"
+            self.place.refuse(node, problem, "opaque")
         many = -int(text) if isinstance(node, exp.Sub) else int(text)
         moment = self.read(part, "TIMESTAMP")
         if moment.type not in ("DATE", "TIMESTAMP"):

@@ -70,6 +70,7 @@ class _Parts:
         self.unknowns = frozenset(one for reason in reasons for one in reason.part.unknowns)
         roles = examples.roles
         self.parameters = [list(role.terms.parameters.values()) for role in roles]
+        self.constants = [list(role.terms.constants.values()) for role in roles]
         self.rows = [list(self._rows_of(role)) for role in roles]
         own = {
             self.formulas.of(term.value)
@@ -110,7 +111,7 @@ class _Parts:
         """Tell a solver what one would like to hold, as far as that can be together."""
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
-        differ = islice(self._different(), SPREAD)
+        differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
         _wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
 
     def _one_row(self) -> Iterator[Any]:
@@ -126,12 +127,29 @@ class _Parts:
 
     def _different(self) -> Iterator[Any]:
         """That values of different statements differ."""
-        own = [
+        for some, other in combinations(self._own, 2):
+            yield from _apart(some, other)
+
+    def _from_constants(self) -> Iterator[Any]:
+        """That values of a statement differ from what another one names."""
+        for (some, named), (other, called) in combinations(
+            zip(self._own, self.constants, strict=True), 2
+        ):
+            yield from _apart(some, called)
+            yield from _apart(other, named)
+
+    @property
+    def _own(self) -> list[list[Any]]:
+        """The values of each statement."""
+        return [
             [t.value for t in terms] + [t.value for _, row in rows for t in row]
             for terms, rows in zip(self.parameters, self.rows, strict=True)
         ]
-        for some, other in combinations(own, 2):
-            yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
+
+
+def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
+    """That values differ which may be compared."""
+    yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
 
 
 def _wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:

@@ -315,7 +315,10 @@ class _Pair:
                 for role in (self.loser, self.winner)
                 for t in role.terms.parameters.values()
             ]
-            more.append(model.others(known))
+            if known:
+                more.append(model.others(known))
+            elif k:
+                break
         return why
 
     def _carry_out(self, model: Any, examples: dict[str, Litmus]) -> str:

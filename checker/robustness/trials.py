@@ -55,7 +55,10 @@ class Trials:
                     return found
                 best = best or found
                 values = [t.value for m in question.members for t in m.terms.parameters.values()]
-                more.append(model.others(values))
+                if values:
+                    more.append(model.others(values))
+                elif k:
+                    break
         return best
 
     def _carried_out(

@@ -62,6 +62,7 @@ class Terms:
         self.unknowns: list[Any] = []
         self.rows: list[tuple[str, RowTerm]] = []
         self.values: list[FreeValue] = []
+        self.constants: dict[tuple[Value, Type], Any] = {}
         self.exact = True
 
     @property
@@ -109,7 +110,8 @@ class Terms:
         """A literal."""
         if value is None:
             return ValueTerm(self.fresh(type_, "NULL", nulls=False).value, self.z3.BoolVal(True))
-        return ValueTerm(self.codes.term(value), self.z3.BoolVal(False))
+        term = self.constants.setdefault((value, type_), self.codes.term(value))
+        return ValueTerm(term, self.z3.BoolVal(False))
 
     def holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
         """That a condition is TRUE of some rows, one of each side."""

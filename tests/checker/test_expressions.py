@@ -90,8 +90,14 @@ def test_what_is_drawn_is_mostly_read():
         ("CAST(DATE '2026-01-31' - INTERVAL 30 DAYS AS STRING)", "2026-01-01"),
         ("CAST(DATE '2026-01-31' - INTERVAL 36 HOURS AS STRING)", "2026-01-29 12:00:00"),
         ("CAST(INTERVAL 1 DAY + DATE '2026-01-31' AS STRING)", "2026-02-01"),
-        ("CAST(TIMESTAMP '2026-03-29 10:00:00.5' - INTERVAL '90' MINUTES AS STRING)", "2026-03-29 08:30:00.5"),
-        ("CAST(TIMESTAMP '2026-03-30 10:00:00' - INTERVAL 30 DAYS AS STRING)", "2026-02-28 10:00:00"),
+        (
+            "CAST(TIMESTAMP '2026-03-29 10:00:00.5' - INTERVAL '90' MINUTES AS STRING)",
+            "2026-03-29 08:30:00.5",
+        ),
+        (
+            "CAST(TIMESTAMP '2026-03-30 10:00:00' - INTERVAL 30 DAYS AS STRING)",
+            "2026-02-28 10:00:00",
+        ),
         ("CAST(date_sub(TIMESTAMP '2026-01-08 10:00:00', 7) AS STRING)", "2026-01-01"),
         ("DATE '2026-01-01' = TIMESTAMP '2026-01-01 00:00:00'", True),
     ],

@@ -375,3 +375,30 @@ def test_of_digests_there_are_examples():
     assert words["sample", "sample"].startswith(
         "only if both have the same :day, depending on the rows"
     )
+
+
+TAKEN_IN = "MERGE INTO t USING ({}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+OLD = "DELETE FROM t WHERE day = DATE '2026-01-01'"
+
+
+@pytest.mark.parametrize(
+    ("loser", "winner"),
+    [
+        (OLD, TAKEN_IN.format("SELECT 1 AS id, DATE '2026-01-01' AS day")),
+        (OLD, TAKEN_IN.format("SELECT id, DATE '2026-01-01' AS day FROM fresh")),
+        (TAKEN_IN.format("SELECT id, day FROM fresh"), OLD),
+        ("INSERT INTO t SELECT id, day FROM t", TAKEN_IN.format("SELECT id, day FROM fresh")),
+    ],
+)
+def test_the_row_that_one_needs_is_not_the_one_that_the_other_looks_for(loser, winner):
+    """Of jobs without parameters, too: a MERGE that finds its row puts in none, and stops nobody."""
+    jobs = read_workload(
+        f"""
+        ddl = ["CREATE TABLE t (id INT, day DATE) USING delta", "CREATE TABLE fresh (id INT, day DATE) USING delta"]
+        jobs.loser.sql = "{loser}"
+        jobs.winner.sql = "{winner}"
+        """,
+        "keys",
+    )
+    a, b = jobs.statements
+    assert predict_pair(Instances(jobs), a, b, protocol("delta-serializable")).examples

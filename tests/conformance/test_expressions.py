@@ -157,6 +157,18 @@ def concurrent(part, a, b, clock=""):
         ("", "INSERT INTO t SELECT * FROM t WHERE m / 2 > 1", GONE.format(4)),
         ("", "INSERT INTO t SELECT * FROM t WHERE CAST(x AS STRING) = '0.5'", GONE.format(4)),
         ("", "INSERT INTO t SELECT * FROM t WHERE replace(s, '3', 'a') = 'a'", GONE.format(4)),
+        ("d", "DELETE FROM t WHERE d < DATE '2026-01-03' - INTERVAL 1 DAY", ADDED),
+        ("d", "DELETE FROM t WHERE d < TIMESTAMP '2026-01-03 01:00:00' - INTERVAL 2 HOURS", ADDED),
+        (
+            "",
+            "DELETE FROM t WHERE ts < TIMESTAMP '2026-01-04 00:00:00' - INTERVAL 2 DAYS",
+            GONE.format(2),
+        ),
+        (
+            "",
+            "UPDATE t SET x = 9 WHERE ts + INTERVAL 1 HOUR > TIMESTAMP '2026-01-03 00:00:00'",
+            GONE.format(1),
+        ),
         ("", "DELETE FROM t WHERE 1 = 0", ADDED),
         ("d", "DELETE FROM t WHERE 1 = 1 AND id = 1", GONE.format(2)),
     ],
@@ -171,6 +183,8 @@ CLOCKED = [
     ("d", "DELETE FROM t WHERE d > current_date() - 7", ADDED),
     ("d", "INSERT INTO t SELECT * FROM t WHERE d >= date_sub(current_date(), 30)", ADDED),
     ("", "UPDATE t SET x = 9 WHERE ts < current_timestamp() AND id > 2", GONE.format(1)),
+    ("", "UPDATE t SET x = 9 WHERE ts < current_timestamp() - INTERVAL 3 DAYS", GONE.format(1)),
+    ("d", "DELETE FROM t WHERE d > current_date() - INTERVAL 7 DAYS", ADDED),
     (
         "",
         "INSERT INTO t SELECT id, s, current_date(), ts, m, x FROM t WHERE ts > now()",

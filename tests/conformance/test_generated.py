@@ -1,0 +1,64 @@
+"""A table with a generated partition column on Delta: where the advice to declare it as a plain one holds, and where not."""
+
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.conformance.agreement import differences
+from isolitmus.conformance.delta import carries
+from isolitmus.model.schema import Column
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
+
+pytestmark = pytest.mark.spark
+
+
+class Generated(Column):
+    """A column that is made as a generated one, and read as a plain one."""
+
+    def ddl(self):
+        return f"{self.name} {self.type} GENERATED ALWAYS AS (CAST(ts AS DATE))"
+
+
+def raced(session, sql):
+    """Where Delta, with the generated column, does otherwise than the model, with the plain one."""
+    test = read_litmus(
+        f"""
+        title    = "A job on a table whose partitions are generated, which an INSERT overtakes"
+        schedule = "a.start b a.commit"
+        [table]
+        columns        = "id INT, ts TIMESTAMP, day DATE"
+        partitioned_by = ["day"]
+        init           = ["INSERT INTO t VALUES (1, TIMESTAMP '2026-01-01 10:00:00', DATE '2026-01-01'), (2, TIMESTAMP '2026-01-02 10:00:00', DATE '2026-01-02')"]
+        [transactions]
+        a = "{sql}"
+        b = "INSERT INTO t VALUES (3, TIMESTAMP '2026-01-01 11:00:00', DATE '2026-01-01')"
+        """,
+        "generated",
+    )
+    plain = test.tables["t"]
+    columns = (*plain.columns[:2], Generated("day", "DATE"))
+    test = replace(test, tables={"t": replace(plain, columns=columns)})
+    return differences(test, protocol("delta-serializable"), carries(session))
+
+
+LATER = "ts >= TIMESTAMP '2026-01-02 00:00:00'"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"DELETE FROM t WHERE {LATER} AND id > 0",
+        f"UPDATE t SET id = 9 WHERE {LATER}",
+        f"MERGE INTO t USING (SELECT 2 AS id) s ON t.id = s.id AND t.{LATER} WHEN MATCHED THEN DELETE",
+        f"INSERT INTO t SELECT id, ts, day FROM t WHERE {LATER} AND day >= DATE '2026-01-02'",
+    ],
+)
+def test_declared_as_plain_it_does_what_delta_does(session, sql):
+    assert raced(session, sql) == ()
+
+
+def test_a_query_records_the_partitions_that_delta_derives(session):
+    """GeneratedColumn.generatePartitionFilters: the model, without them, has a conflict where Delta has none."""
+    found = raced(session, f"INSERT INTO t SELECT id, ts, day FROM t WHERE {LATER}")
+    assert any("ConcurrentAppendException" in str(one) for one in found), found

@@ -9,21 +9,27 @@ what depends on I (X) in the window of A, and a way from X back to A. (docs/sema
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.checker.reading.monotone import monotone
 from isolitmus.checker.robustness.asking import Asked
 from isolitmus.checker.templates.frames import Fact, Instance, SymbolicFrame, may_miss
 from isolitmus.model.statement import Read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.robustness.casting import Instances, Participant
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement
 
 __all__ = ["Danger", "DangerQuestion", "Dangers", "Link", "Refuted"]
+
+
+Choice = tuple[int, ...]
+"""A way in which a danger may come about: for each of its dependencies which of the ways of that it is."""
 
 
 class Link(NamedTuple):
@@ -80,6 +86,18 @@ class Danger:
         }
         return tuple(sorted(found))
 
+    def pair(self, k: int) -> tuple[tuple[int, ...], Danger]:
+        """What it says of one of them and the last one alone: which of the dependencies, and as a danger."""
+        last = len(self.members) - 1
+        places = tuple(n for n, link in enumerate(self.links) if {*link[1:]} == {k, last})
+        links = tuple(
+            Link(kind, int(source == last), int(target == last))
+            for kind, source, target in (self.links[n] for n in places)
+        )
+        closed = any(link.target < link.source for link in links)
+        members = self.members[k], self.members[last]
+        return places, Danger(members, links=links, closed=closed, outside=self.outside)
+
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from others."""
@@ -102,13 +120,12 @@ class Refuted:
     """The name of what is proved so."""
     about: str
     """Who takes part, and how."""
-    _asked: Asked
-    _parts: tuple[Any, ...]
+    _text: Callable[[], str]
 
     @property
     def text(self) -> str:
         """The question to the solver, in SMT-LIB: unsatisfiable."""
-        return self._asked.text(*self._parts)
+        return self._text()
 
 
 @dataclass
@@ -117,13 +134,13 @@ class DangerQuestion:
 
     danger: Danger
     """What is asked."""
-    members: tuple[Participant, ...]
-    """Who takes part."""
-    asked: Asked
-    """The solver that was asked."""
+    members: tuple[Participant, ...] = ()
+    """Who takes part in the ways."""
+    asked: Asked | None = None
+    """The solver that was asked, if any was."""
     ways: list[tuple[Any, ...]] = field(default_factory=list)
     """For each way that is not refuted what has to hold."""
-    refuted: list[Refuted] = field(default_factory=list)
+    refuted: dict[Choice, Refuted] = field(default_factory=dict)
     """The other ways."""
     unsure: bool = False
     """Whether the solver could not say of some way if it may come about."""
@@ -146,6 +163,8 @@ class Dangers:
         self._questions: dict[tuple[object, ...], DangerQuestion] = {}
         self._refuted: dict[tuple[object, ...], DangerQuestion] = {}
         self._depends: dict[tuple[object, ...], Dependency] = {}
+        self._counts: dict[tuple[object, ...], int] = {}
+        self._grows = monotone(protocol)
 
     def question(self, danger: Danger) -> DangerQuestion:
         """The danger as formulas; without ways that is a proof that it does not come about."""
@@ -168,40 +187,90 @@ class Dangers:
             either = asked.z3.Or(*ways)
             possible = bool(ways) and asked.possible(either) is not False
             about = f"{members[0].name} {kind} {members[1].name}"
-            no = Refuted("no dependency", about, asked, (either,))
+            no = Refuted("no dependency", about, partial(asked.text, either))
             self._depends[key] = Dependency(possible, (no,) if ways and not possible else ())
         return self._depends[key]
 
     def _ask(self, danger: Danger) -> DangerQuestion:
-        members = tuple(
-            self.instances.role(one, name)
-            for one, name in zip(danger.members, danger.names, strict=True)
-        )
-        ways = [self._ways(link, members, outside=danger.outside) for link in danger.links]
-        supposed = [self._supposed(danger, members, some) for some in product(*ways)]
-        question = DangerQuestion(danger, members, Asked(members))
-        for way in supposed:
+        counts = [self._count(danger, link) for link in danger.links]
+        choices = list(product(*map(range, counts)))
+        question = DangerQuestion(danger)
+        pairs = list(self._pairs(danger))
+        for choice in choices:
+            if any(tuple(choice[n] for n in places) in pair.refuted for places, pair in pairs):
+                question.refuted[choice] = self._no(danger, choice)
+        if len(question.refuted) == len(choices):
+            return question
+        question.members, supposed = self._ways_of(danger, choices)
+        question.asked = Asked(question.members)
+        for choice, way in zip(choices, supposed, strict=True):
+            if choice in question.refuted:
+                continue
             said = question.asked.possible(*way)
             if said is False:
-                proof = Refuted(danger.lemma, danger.schedule, question.asked, way)
-                question.refuted.append(proof)
+                question.refuted[choice] = self._no(danger, choice)
                 continue
             question.unsure |= said is None
             question.ways.append(way)
         return question
 
-    def _supposed(
-        self,
-        danger: Danger,
-        members: Sequence[Participant],
-        some: Sequence[tuple[list[Fact], Any]],
-    ) -> tuple[Any, ...]:
-        """What has to hold if the dependencies come about in this way, and everybody commits."""
+    def _no(self, danger: Danger, choice: Choice) -> Refuted:
+        return Refuted(danger.lemma, danger.schedule, partial(self._text, danger, choice))
+
+    def _text(self, danger: Danger, choice: Choice) -> str:
+        """The question of one way, made anew."""
+        members, (way,) = self._ways_of(danger, [choice])
+        return Asked(members).text(*way)
+
+    def _pairs(self, danger: Danger) -> Iterator[tuple[tuple[int, ...], DangerQuestion]]:
+        """What was asked of two of more: under a check that only refuses more where there are more commits, what
+        is refuted of them is so of all. For each pair the places of its dependencies.
+        """
+        last = len(danger.members) - 1
+        if last > 1 and self._grows:
+            for k in range(last):
+                places, pair = danger.pair(k)
+                if places:
+                    yield places, self.question(pair)
+
+    def _count(self, danger: Danger, link: Link) -> int:
+        """In how many ways a dependency may come about."""
+        back = link.target < link.source
+        source, target = danger.members[link.source], danger.members[link.target]
+        kinds = self.instances.kind(source), self.instances.kind(target)
+        key = link.kind, back and danger.outside, *kinds
+        if key not in self._counts:
+            pair = self.instances.pair(source, target)
+            alone, members = (
+                (Link(link.kind, 1, 0), pair[::-1]) if back else (Link(link.kind, 0, 1), pair)
+            )
+            self._counts[key] = len(self._ways(alone, members, outside=danger.outside))
+        return self._counts[key]
+
+    def _ways_of(
+        self, danger: Danger, choices: Sequence[Choice]
+    ) -> tuple[tuple[Participant, ...], list[tuple[Any, ...]]]:
+        """Some ways in which a danger may come about: who takes part, and for each what has to hold."""
+        members = tuple(
+            self.instances.role(one, name)
+            for one, name in zip(danger.members, danger.names, strict=True)
+        )
+        ways = [self._ways(link, members, outside=danger.outside) for link in danger.links]
+        found = []
+        for choice in choices:
+            some = [link[k] for link, k in zip(ways, choice, strict=True)]
+            facts = [fact for known, _ in some for fact in known]
+            found.append((*(formula for _, formula in some), *self._passes(danger, members, facts)))
+        return members, found
+
+    def _passes(
+        self, danger: Danger, members: Sequence[Participant], facts: Sequence[Fact]
+    ) -> Iterator[Any]:
+        """What has to hold if these facts come about, and everybody commits."""
         last = len(members) - 1
         seen = danger.seen
         if danger.outside:
             seen |= {(k, last) for k in range(last)}
-        facts = [fact for known, _ in some for fact in known]
         frame = SymbolicFrame([m.instance for m in members], seen, facts)
         stops = [stop for _, stop in frame.stops(self.protocol, loser=last)]
         dropped = [
@@ -209,14 +278,10 @@ class Dangers:
             for k, m in enumerate(members)
             if m.instance.template.target is not None
         ]
-        z3 = self.z3
-        return (
-            *(formula for _, formula in some),
-            *(members[k].instance.writes for k in danger.writers if k != last),
-            *(z3.Not(no) for no in (*stops, *dropped)),
-            *frame.given,
-            *self.instances.differing(members[last], members[:last]),
-        )
+        yield from (members[k].instance.writes for k in danger.writers if k != last)
+        yield from (self.z3.Not(no) for no in (*stops, *dropped))
+        yield from frame.given
+        yield from self.instances.differing(members[last], members[:last])
 
     def _ways(
         self, link: Link, members: Sequence[Participant], *, outside: bool = False

@@ -257,7 +257,7 @@ class _Asking:
     def _may(self, danger: Danger) -> DangerQuestion:
         """A danger as a question that was asked; what is refuted of it is part of the proof."""
         question = self.dangers.question(danger)
-        self.refuted.update(dict.fromkeys(question.refuted))
+        self.refuted.update(dict.fromkeys(question.refuted.values()))
         if question.unsure:
             self.unsure[" ".join(danger.names)] = None
         return question

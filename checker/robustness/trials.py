@@ -45,6 +45,7 @@ class Trials:
         for way, wanted in enumerate(question.ways):
             if best is not None and way >= WAYS:
                 break
+            assert question.asked is not None
             more: list[Any] = []
             for k in range(MODELS if best is None else 2):
                 model = question.asked.example(*wanted, *more, apart=k > 0)

@@ -183,6 +183,9 @@ class SymbolicFrame:
     """Who is seen by whom: (earlier, later)."""
     facts: Sequence[Fact] = ()
     given: list[Any] = field(default_factory=list)
+    _folds: dict[str, tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]] = field(
+        default_factory=dict
+    )
 
     def stops(self, spec: Spec, loser: int) -> list[tuple[str, Any]]:
         """For each axiom of a protocol that it breaks if this instance commits: the exception, and when."""
@@ -202,7 +205,12 @@ class SymbolicFrame:
         return bits.disj(said).formula
 
     def _folded(self, spec: Spec) -> tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]:
-        """The frame for the text of a spec."""
+        """The frame for the text of a spec, made once."""
+        if spec.name not in self._folds:
+            self._folds[spec.name] = self._fold(spec)
+        return self._folds[spec.name]
+
+    def _fold(self, spec: Spec) -> tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]:
         bits = _Bits()
         sets = [instance.sets() for instance in self.instances]
         names = sorted(spec.needs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unittest import mock
 
 import pytest
 import z3
@@ -10,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
+from isolitmus.checker.robustness import dangers
 from isolitmus.checker.robustness.counterexamples import keeps
 from isolitmus.checker.robustness.repairs import repaired
 from isolitmus.checker.robustness.robust import PROMISES, robust_answers, robustness
@@ -160,6 +162,25 @@ def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
         solver = z3.Solver(ctx=z3.Context())
         solver.from_string(one.text)
         assert str(solver.check()) == "unsat"
+
+
+@pytest.mark.parametrize("names", [("ingest", "cleanup", "report"), ("erase", "report", "compact")])
+def test_what_is_refuted_of_two_is_refuted_of_more(monkeypatch, names):
+    """To ask of pairs first spares questions, and changes no answer."""
+
+    def answers():
+        found = robust_answers(jobs(names), (protocol(WEAK),), PROMISES)
+        said = [one.to_json() | {"seconds": 0} for one in found]
+        return said, ask.call_count
+
+    ask = mock.Mock(wraps=dangers.Asked)
+    monkeypatch.setattr(dangers, "Asked", ask)
+    said, spared = answers()
+    ask.reset_mock()
+    monkeypatch.setattr(dangers, "monotone", lambda _: False)
+    again, asked = answers()
+    assert said == again
+    assert spared < asked
 
 
 SMALL = st.integers(0, 1)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Danger", "DangerQuestion", "Dangers", "Link", "Refuted"]
 
 
-Choice = tuple[int, ...]
+WayNumbers = tuple[int, ...]
 """A way in which a danger may come about: for each of its dependencies which of the ways of that it is."""
 
 
@@ -140,7 +140,7 @@ class DangerQuestion:
     """The solver that was asked, if any was."""
     ways: list[tuple[Any, ...]] = field(default_factory=list)
     """For each way that is not refuted what has to hold."""
-    refuted: dict[Choice, Refuted] = field(default_factory=dict)
+    refuted: dict[WayNumbers, Refuted] = field(default_factory=dict)
     """The other ways."""
     unsure: bool = False
     """Whether the solver could not say of some way if it may come about."""
@@ -214,10 +214,10 @@ class Dangers:
             question.ways.append(way)
         return question
 
-    def _no(self, danger: Danger, choice: Choice) -> Refuted:
+    def _no(self, danger: Danger, choice: WayNumbers) -> Refuted:
         return Refuted(danger.lemma, danger.schedule, partial(self._text, danger, choice))
 
-    def _text(self, danger: Danger, choice: Choice) -> str:
+    def _text(self, danger: Danger, choice: WayNumbers) -> str:
         """The question of one way, made anew."""
         members, (way,) = self._ways_of(danger, [choice])
         return Asked(members).text(*way)
@@ -248,7 +248,7 @@ class Dangers:
         return self._counts[key]
 
     def _ways_of(
-        self, danger: Danger, choices: Sequence[Choice]
+        self, danger: Danger, choices: Sequence[WayNumbers]
     ) -> tuple[tuple[Participant, ...], list[tuple[Any, ...]]]:
         """Some ways in which a danger may come about: who takes part, and for each what has to hold."""
         members = tuple(

@@ -175,14 +175,17 @@ DEPENDENCIES = ("wr", "ww", "rw")
 class SymbolicFrame:
     """Instances in the order of the log, each of which has seen some of those before it.
 
-    ``given`` is what bounds its unknowns: without it no formula of the frame says anything.
+    Its formulas are about unknown truth values.
     """
 
     instances: Sequence[Instance]
+    """Who they are."""
     seen: frozenset[tuple[int, int]] = frozenset()
     """Who is seen by whom: (earlier, later)."""
     facts: Sequence[Fact] = ()
+    """What is supposed."""
     given: list[Any] = field(default_factory=list)
+    """What bounds the unknowns: without it no formula of the frame says anything."""
     _folds: dict[str, tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]] = field(
         default_factory=dict
     )

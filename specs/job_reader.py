@@ -192,9 +192,9 @@ class JobReader:
             problem = f"{error.problem}; {self.besides}"
             raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
 
-    def modelled(self, syntax: Syntax) -> tuple[str, Statement]:
-        """The statement and its text, with tables that stand in for queries that are not modelled, if that leaves
-        nothing else that is not.
+    def modelled(self, syntax: Syntax) -> tuple[Statement, StandIn | None]:
+        """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
+        is not.
         """
         problem: SqlError | None = None
         found: Statement | None = None
@@ -205,21 +205,20 @@ class JobReader:
                 raise
             problem = error
         if found is not None and not _opaque(found):
-            return syntax.text, found
+            return found, None
         for one in stand_ins(syntax.text, self.schemas, self.written, syntax.types):
             schemas = {**self.schemas, one.schema.name: one.schema}
+            other = Syntax(one.sql, syntax.label).typed({**syntax.types, **one.types}, opaque=True)
             with suppress(SqlError):
-                other = resolve(
-                    Syntax(one.sql, syntax.label).typed(syntax.types, opaque=True), schemas
-                )
-                if not _opaque(other):
+                instead = resolve(other, schemas)
+                if not _opaque(instead):
                     self.schemas[one.schema.name] = one.schema
                     self.instead.append(one)
-                    return one.sql, other
+                    return instead, one
         if found is None:
             assert problem is not None
             raise problem
-        return syntax.text, found
+        return found, None
 
     def statement(
         self,
@@ -231,7 +230,7 @@ class JobReader:
     ) -> JobStatement:
         job, number = title
         with _in_file(node, "sql", text):
-            sql, found = self.modelled(self.typed(text, _label(node, text), node, types))
+            found, instead = self.modelled(self.typed(text, _label(node, text), node, types))
         if not isinstance(found, STATEMENTS):
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
@@ -248,7 +247,10 @@ class JobReader:
         )
         name = f"{job}_{number}" if number else job
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
-        return JobStatement(name, job, sql, found, {p: types[p] for p in named} | clocks, own)
+        typed = {p: types[p] for p in named} | clocks
+        if instead is not None:
+            text, typed = instead.sql, typed | dict(instead.types)
+        return JobStatement(name, job, text, found, typed, own)
 
 
 def _opaque(statement: Statement) -> bool:

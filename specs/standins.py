@@ -2,8 +2,9 @@
 
 ``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window gives, what the MERGE
 reads and writes of its own table depends on the rows that come out, and these may be any rows. So the query is
-replaced by ``(SELECT order_id, …, rn FROM updates_rows)``, a table of which nothing is known. What the query asks of
-parameters and of the clock is a column there, too: two runs with other values see other rows.
+replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE run = :run)``, a table of which nothing is known. Each run
+has rows of its own: its parameters may be others, the clock says something else, and of rows that a window finds equal
+it takes another one.
 
 That is more than the query can give. So what is "never" or "always" is so for what it gives as well; an example
 shows the rows that it has to give.
@@ -23,7 +24,7 @@ from sqlglot.optimizer.qualify import qualify
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql_types import type_named
 from isolitmus.specs.muted import muted
-from isolitmus.specs.parameters import CLOCKS, PIECE, one_line, parameters
+from isolitmus.specs.parameters import one_line
 from isolitmus.specs.placeholders import with_markers
 
 if TYPE_CHECKING:
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["StandIn", "stand_ins", "written_tables"]
 
 DIALECT = "databricks"
+RUN = "BIGINT"
+"""The type of what tells runs apart."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")
 """Types of expressions that are taken as sqlglot finds them; of numbers with digits Spark has rules of its own."""
 PASSING = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)  # fmt: skip
 """What gives a value of its operand's type."""
-RANDOM = (exp.Rand, exp.Uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,13 @@ class StandIn:
     """The statement with the table in the query's place."""
     schema: Schema
     """The table."""
+    types: Mapping[str, Type]
+    """The parameter that says whose rows are read, with its type: any number, for each run."""
     query: str
     """What the query was."""
 
     def __str__(self) -> str:
-        return f"what ({self.query}) gives may be any rows, which stand in {self.schema.name}"
+        return f"what ({self.query}) gives may be any rows, in each run others, which stand in {self.schema.name}"
 
 
 def written_tables(texts: Collection[str]) -> frozenset[str]:
@@ -80,18 +84,18 @@ def _target(tree: exp.Expr) -> str:
 
 
 def stand_ins(
-    text: str, schemas: Mapping[str, Schema], written: Collection[str], types: Mapping[str, Type]
+    text: str, schemas: Mapping[str, Schema], written: Collection[str], taken: Collection[str] = ()
 ) -> Iterator[StandIn]:
     """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those first that leave
     most of the query as it is. ``written``: tables that jobs write to, of which what is read has to be kept;
-    ``types``: those of the parameters.
+    ``taken``: the names of parameters that there are.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
     >>> sql = "INSERT INTO t SELECT id + mine(id), :day FROM s WHERE day = :day"
-    >>> for found in stand_ins(sql, tables, {"t"}, {"day": "DATE"}):
+    >>> for found in stand_ins(sql, tables, {"t"}):
     ...     print(found.sql, [str(column.ddl()) for column in found.schema.columns])
-    INSERT INTO t SELECT id, :day FROM s_rows WHERE for_day = :day ['id BIGINT', 'for_day DATE']
+    INSERT INTO t SELECT id, :day FROM s_rows WHERE run = :run ['id BIGINT', 'run BIGINT']
     """
     tree = _tree(text)
     if not isinstance(tree, exp.Insert | exp.Merge) or _tree(tree.sql(DIALECT)) != tree:
@@ -104,18 +108,18 @@ def stand_ins(
     for place in reversed(places):  # what is inside comes first
         read = {table.name.lower() for table in place.find_all(exp.Table)}
         read -= {each.alias.lower() for each in place.find_all(exp.CTE)}
-        if not read or read - known.keys() or read & kept or place.find(*RANDOM):
+        if not read or read - known.keys() or read & kept:
             continue
         if _of_distinct(place) or place.find_ancestor(exp.Whens):
             continue
         stored = _stored(tree, schemas) if place is stored_by else None
-        made = _made(place, schemas, types, stored)
+        made = _made(place, schemas, stored, taken)
         if made is None:
             continue
-        schema, instead, said = made
+        schema, instead, run = made
         own = tree.copy()
         _at(own, _path(place, tree)).replace(instead)
-        yield StandIn(own.sql(DIALECT), schema, said)
+        yield StandIn(own.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT))
 
 
 def _tree(text: str) -> exp.Expr | None:
@@ -161,19 +165,17 @@ def _known(schemas: Mapping[str, Schema]) -> dict[str, Schema]:
 def _made(
     query: exp.Expr,
     schemas: Mapping[str, Schema],
-    types: Mapping[str, Type],
     stored: tuple[Column, ...] | None,
+    taken: Collection[str],
 ) -> tuple[Schema, exp.Select, str] | None:
-    """The table in a query's place, the query of that table, and the query as it was; None if a column's type is
-    not known.
+    """The table in a query's place, the query of that table, and the parameter that says whose rows it gives; None
+    if a column's type is not known.
     """
-    said = query.sql(DIALECT)
     items = _items(query, schemas)
     if items is None or (stored is not None and len(stored) != len(items)):
         return None
-    columns: list[Column] = []
+    columns: dict[str, Column] = {}
     shown: list[exp.Expr] = []
-    taken: set[str] = set()
     for k, item in enumerate(items):
         name = item.alias_or_name if stored is None else stored[k].name
         inner = item.unalias()
@@ -181,53 +183,36 @@ def _made(
             shown.append(exp.alias_(inner.copy(), name) if stored is None else inner.copy())
             continue
         type_ = stored[k].type if stored is not None else _type(inner, query)
-        if type_ is None or name.lower() in taken:
+        if type_ is None or name.lower() in columns:
             return None
-        taken.add(name.lower())
-        columns.append(Column(name, type_))
+        columns[name.lower()] = Column(name, type_)
         shown.append(exp.column(name))
-    asked = _asked(said, types)
-    if asked is None:
-        return None
-    conditions: list[exp.Expr] = []
-    for value, type_ in asked:
-        name = "for_" + value.strip(":()")
-        if name.lower() in taken:
-            return None
-        columns.append(Column(name, type_))
-        right = sqlglot.parse_one(value, read=DIALECT)
-        conditions.append(exp.EQ(this=exp.column(name), expression=right))
-    if not columns:
-        return None
+    run = _free("run", {*columns, *map(str.lower, taken)})
     first = next(table.name for table in query.find_all(exp.Table, bfs=False))
-    name, k = f"{first}_rows", 1
-    while name.lower() in _known(schemas):
-        k += 1
-        name = f"{first}_rows_{k}"
-    instead = exp.select(*shown).from_(exp.to_table(name))
-    if conditions:
-        instead = instead.where(*conditions)
-    return Schema(name, tuple(columns)), instead, said
+    name = _free(f"{first}_rows", _known(schemas))
+    own = exp.EQ(this=exp.column(run), expression=exp.Placeholder(this=run))
+    instead = exp.select(*shown).from_(exp.to_table(name)).where(own)
+    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run
 
 
-def _asked(said: str, types: Mapping[str, Type]) -> list[tuple[str, Type]] | None:
-    """The parameters and the clocks that a query names, with their types; None if one has none."""
-    found: dict[str, Type] = {}
-    for name in parameters(said):
-        if name not in types:
-            return None
-        found[f":{name}"] = types[name]
-    for piece in PIECE.finditer(said):
-        if clock := piece["clock"] or piece["other"]:
-            date = clock.lower() in ("current_date", "curdate")
-            found[CLOCKS[0] if date else CLOCKS[1]] = "DATE" if date else "TIMESTAMP"
-    return list(found.items())
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken."""
+    names = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
+    return next(one for one in names if one.lower() not in taken)
 
 
 def _constant(value: exp.Expr) -> bool:
     """Whether a value is the same in every row, and may be said without the query."""
     return not value.find(
-        exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous, exp.UDTF, *RANDOM
+        exp.Column,
+        exp.Star,
+        exp.AggFunc,
+        exp.Window,
+        exp.Query,
+        exp.Anonymous,
+        exp.UDTF,
+        exp.Rand,
+        exp.Uuid,
     )
 
 

@@ -39,6 +39,12 @@ FILES = 3
 """So many files are named."""
 
 
+OTHER_CHECKS = (
+    "said by delta-rs, whose check of this name may compare other files than Delta's: docs/deltalake.md;"
+    " what follows is of Delta"
+)
+
+
 @dataclass(frozen=True)
 class ReplayedExample:
     """An example, carried out: how it ended, why, and how the refused transaction ends after the others."""
@@ -175,6 +181,8 @@ class Diagnosis(Readable):
         named = f" ({pasted.error_class})" if pasted.error_class else ""
         yield f"{known.name}{named}: {known.title}"
         yield f"  the check: {known.check} (docs/delta.md, 2.3; {known.place})"
+        if pasted.wording == "delta-rs":
+            yield f"  {OTHER_CHECKS}"
         yield from (f"  {line}" for line in (*self._other(), *self._where(), *self._mine()))
         if self.hint:
             yield f"  {pasted.hint}: {self.hint}"

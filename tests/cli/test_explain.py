@@ -63,6 +63,14 @@ def test_a_text_alone(call, pasted):
     assert "docs/conflicts.md#concurrentappendexception" in out
 
 
+def test_what_delta_rs_says_is_not_taken_for_deltas(call, pasted):
+    text = "Failed to commit transaction: 15\nCaused by: a concurrent transaction deleted data this operation read"
+    _, out, _ = call("explain", pasted(text))
+    assert "said by delta-rs, whose check of this name may compare other files" in out
+    _, out, _ = call("explain", pasted(message()))
+    assert "delta-rs, whose" not in out
+
+
 def test_standard_input(call, pasted, monkeypatch):
     expected = call("explain", pasted(message()))
     for words in ((), ("-",)):

@@ -1,0 +1,99 @@
+"""What leads to each node of a graph whose nodes lie in few chains: the latest one of each chain (vector clocks).
+
+The nodes of a chain are linked in the order of their numbers, so that a row of a matrix stands for all that leads
+to a node: of each chain the latest one, or -1. A graph is such a matrix, too: the latest *direct* predecessor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.recorded.topology import topological
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["add", "chained", "clocks", "direct", "reaches"]
+
+
+def chained(chain: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The graph that has the chains alone; of each node its chain is given.
+
+    >>> chained(np.array([0, 0, 1, 0])).tolist()
+    [[-1, -1], [0, -1], [-1, -1], [1, -1]]
+    """
+    size = len(chain)
+    graph = np.full((size, int(chain.max(initial=-1)) + 1), -1, np.int32)
+    order = np.argsort(chain, kind="stable")
+    same = chain[order[1:]] == chain[order[:-1]]
+    graph[order[1:][same], chain[order[1:][same]]] = order[:-1][same]
+    return graph
+
+
+def add(
+    graph: NDArray[np.int32],
+    chain: NDArray[np.int64],
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+) -> None:
+    """Add edges to a graph, in place."""
+    width = graph.shape[1]
+    np.maximum.at(graph.reshape(-1), target * width + chain[source], source.astype(np.int32))
+
+
+def direct(
+    graph: NDArray[np.int32], chain: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The edges of a graph, without those that the predecessor in the chain has, too."""
+    target, column = np.nonzero(graph >= 0)
+    source = graph[target, column].astype(np.int64)
+    own = graph[np.arange(len(graph)), chain]
+    before = np.where(own < np.arange(len(graph)), own, -1)[target]
+    implied = (before >= 0) & (column != chain[target]) & (graph[before, column] >= source)
+    return source[~implied], target[~implied]
+
+
+def clocks(graph: NDArray[np.int32], chain: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle.
+
+    >>> graph = chained(np.array([0, 0, 1, 1]))
+    >>> add(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
+    >>> clocks(graph, np.array([0, 0, 1, 1])).tolist()
+    [[0, -1], [1, -1], [1, 2], [1, 3]]
+    """
+    source, target = direct(graph, chain)
+    order = topological(len(graph), source, target)
+    if len(order) < len(graph):
+        return None
+    clock = graph.copy()
+    clock[np.arange(len(graph)), chain] = np.arange(len(graph))
+    sort = np.argsort(target, kind="stable")
+    source = source[sort]
+    ends = np.cumsum(np.bincount(target, minlength=len(graph))).tolist()
+    counts = np.bincount(target, minlength=len(graph)).tolist()
+    own = chain.tolist()
+    for node in order.tolist():
+        many, end = counts[node], ends[node]
+        if many == 1:
+            row = clock[source[end - 1]]
+        elif many:
+            row = clock[source[end - many : end]].max(axis=0)
+        else:
+            continue
+        row = np.maximum(row, clock[node])
+        row[own[node]] = node
+        clock[node] = row
+    return clock
+
+
+def reaches(
+    clock: NDArray[np.int32],
+    chain: NDArray[np.int64],
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Of each pair of two different nodes, whether the first leads to the second."""
+    found: NDArray[np.bool_] = clock[target, chain[source]] >= source
+    return found

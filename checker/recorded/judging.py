@@ -1,0 +1,119 @@
+"""What a level says of a recorded history of registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.recorded.choosing import Choosing, Events
+from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.observing import attributed
+from isolitmus.checker.recorded.ordering import order_of
+from isolitmus.checker.recorded.replaying import misread
+from isolitmus.checker.recorded.saturating import saturated
+from isolitmus.checker.recorded.topology import cycle_of
+from isolitmus.checker.recorded.tracing import closing, traced
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit, UnknownName, near
+from isolitmus.model.readable import Readable, few
+
+if TYPE_CHECKING:
+    from isolitmus.checker.recorded.observing import Attributed, Flaw
+    from isolitmus.checker.recorded.stepping import Precedence
+    from isolitmus.model.register_history import RegisterHistory
+
+__all__ = ["ORDERED", "POLYNOMIAL", "JudgedRecord", "judge_recorded"]
+
+POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
+"""Levels that are decided in polynomial time."""
+ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
+"""Levels that ask for a version order; to decide them is NP-complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRecord(Readable):
+    """What a level says of a recorded history, and why."""
+
+    history: RegisterHistory
+    """What was judged."""
+    level: str
+    """At which level."""
+    verdict: Literal["allowed", "forbidden", "unknown"]
+    """Allowed: some order of the transactions explains every read."""
+    flaws: tuple[Flaw, ...] = ()
+    """Reads that no order explains."""
+    cycle: tuple[Precedence, ...] = ()
+    """Where there is none of these: why there is no order, if it was found by following one step with another."""
+    reason: str = ""
+    """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
+    order: tuple[int, ...] = ()
+    """Where a version order was asked for and found: the transactions as they committed."""
+
+    def __repr__(self) -> str:
+        because = f": {self.reason}" if self.reason else ""
+        names = ", ".join(str(number + 1) for number in self.order)
+        order = f", in the order {names}" if names and len(self.order) < 20 else ""
+        lines = [*map(repr, self.flaws), *map(repr, self.cycle)]
+        return few(
+            [f"{self.level}: {self.verdict}{because}{order}", *(f"  {line}" for line in lines)]
+        )
+
+
+def judge_recorded(
+    history: RegisterHistory, level: str, *, budget: Budget | None = None
+) -> JudgedRecord:
+    """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
+    ``budget`` is spent before it is decided, or where a value does not tell whose it is.
+
+    >>> import numpy as np
+    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> lost = RegisterHistory(  # two read nothing of x, and each wrote it
+    ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
+    ...     np.array([False, True] * 2), np.zeros(4, int), np.array([-1, 1, -1, 2]), np.arange(1, 5),
+    ... )
+    >>> judge_recorded(lost, "causal")
+    causal: allowed
+    >>> judge_recorded(lost, "snapshot-isolation").verdict
+    'forbidden'
+    """
+    if level not in POLYNOMIAL + ORDERED:
+        raise UnknownName(
+            f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
+        )
+    budget = budget or Budget()
+    seen = attributed(history)
+    if seen.flaws:
+        return JudgedRecord(history, level, "forbidden", flaws=seen.flaws)
+    try:
+        judged = (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
+    except Limit as limit:
+        return JudgedRecord(history, level, "unknown", reason=str(limit))
+    assert not judged.cycle or confirmed(history, level, judged.cycle), f"{level}: {judged.cycle}"
+    if judged.verdict == "allowed" and seen.ambiguous:
+        return JudgedRecord(history, level, "unknown", reason=seen.ambiguous)
+    return judged
+
+
+def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
+    budget.check()
+    edges = saturated(seen, level)
+    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
+    if cycle is None:
+        return JudgedRecord(seen.history, level, "allowed")
+    return JudgedRecord(seen.history, level, "forbidden", cycle=traced(seen, level, edges, cycle))
+
+
+def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
+    choosing = Choosing(seen, Events(level))
+    if not choosing.narrow(budget):
+        return JudgedRecord(seen.history, level, "forbidden", cycle=closing(choosing))
+    events = order_of(choosing, budget)
+    if events is None:
+        reason = f"none of the orders of {len(choosing.open) // 2} pairs of versions has no cycle"
+        return JudgedRecord(seen.history, level, "forbidden", reason=reason)
+    each = choosing.events.each
+    wrong = misread(seen, level, events)
+    assert not wrong, f"{level}: the order does not explain {wrong}"
+    ends = (number // each for number in events.tolist() if number % each == each - 1)
+    order = tuple(number for number in ends if number < seen.initial and seen.counts[number])
+    return JudgedRecord(seen.history, level, "allowed", order=order)

@@ -1,0 +1,123 @@
+"""Directed graphs as two columns, sources and targets: a topological order, or a cycle."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+__all__ = ["adjacency", "cycle_of", "path_of", "topological"]
+
+STARTS = 64
+"""From how many nodes a shortest cycle is looked for."""
+
+
+def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The edges' numbers in the order of their sources, and where each source's begin.
+
+    >>> [column.tolist() for column in adjacency(3, np.array([2, 0, 2]))]
+    [[1, 0, 2], [0, 1, 1, 3]]
+    """
+    edges = np.argsort(source, kind="stable")
+    starts = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(source, minlength=size), out=starts[1:])
+    return edges, starts
+
+
+def topological(
+    size: int, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The nodes, each after those that lead to it; those on cycles, and behind them, are left out.
+
+    >>> topological(4, np.array([1, 0, 3, 2]), np.array([0, 2, 2, 3])).tolist()
+    [1, 0]
+    """
+    edges, starts = adjacency(size, source)
+    heads = target[edges].tolist()
+    begin = starts.tolist()
+    waits = np.bincount(target, minlength=size).tolist()
+    order = [node for node, wait in enumerate(waits) if not wait]
+    for node in order:
+        for head in heads[begin[node] : begin[node + 1]]:
+            waits[head] -= 1
+            if not waits[head]:
+                order.append(head)
+    return np.array(order, np.int64)
+
+
+def cycle_of(
+    size: int, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> tuple[int, ...] | None:
+    """The edges, by number, of a cycle that is short; None: there is none.
+
+    >>> cycle_of(4, np.array([0, 1, 2, 3, 2]), np.array([1, 2, 3, 0, 1]))
+    (1, 4)
+    """
+    edges = np.arange(len(source))
+    for forward in (True, False):  # what lies before the cycles, then what lies behind them
+        tails, heads = (source, target) if forward else (target, source)
+        free = np.zeros(size, bool)
+        free[topological(size, tails[edges], heads[edges])] = True
+        edges = edges[~free[source[edges]] & ~free[target[edges]]]
+    if not len(edges):
+        return None
+    nodes = np.unique(source[edges])
+    best: tuple[int, ...] | None = None
+    for start in nodes[:: max(1, len(nodes) // STARTS)].tolist():
+        found = path_of(size, source[edges], target[edges], start, {start})
+        if found is not None and (best is None or len(found) < len(best)):
+            best = tuple(edges[[*found]].tolist())
+    return best if best is not None else _walked(source, target, edges)
+
+
+def path_of(
+    size: int,
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    start: int,
+    ends: Collection[int],
+) -> tuple[int, ...] | None:
+    """The edges of a shortest path, of one at least, from a node to one of some others.
+
+    >>> path_of(3, np.array([0, 1, 0]), np.array([1, 2, 2]), 0, {2})
+    (2,)
+    """
+    edges, starts = adjacency(size, source)
+    back: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        for edge in edges[starts[node] : starts[node + 1]].tolist():
+            head = int(target[edge])
+            if head in back:
+                continue
+            back[head] = edge
+            if head in ends:
+                path = [edge]
+                while int(source[path[-1]]) != start:
+                    path.append(back[int(source[path[-1]])])
+                return tuple(reversed(path))
+            queue.append(head)
+    return None
+
+
+def _walked(
+    source: NDArray[np.int64], target: NDArray[np.int64], edges: NDArray[np.int64]
+) -> tuple[int, ...]:
+    """A cycle among edges of which each has one before it."""
+    into = dict(zip(target[edges].tolist(), edges.tolist(), strict=True))
+    seen: dict[int, int] = {}
+    walk = [int(edges[0])]
+    while walk[-1] not in seen:
+        seen[walk[-1]] = len(walk) - 1
+        walk.append(into[int(source[walk[-1]])])
+    cycle = walk[seen[walk[-1]] : -1]
+    assert all(source[a] == target[b] for a, b in pairwise(cycle))
+    return tuple(reversed(cycle))

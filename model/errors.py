@@ -21,6 +21,7 @@ __all__ = [
     "LogError",
     "MemoryLimit",
     "NoLitmusTest",
+    "RecordingError",
     "Refused",
     "SpecError",
     "SqlError",
@@ -141,6 +142,10 @@ class Refused(LitmusError):
 
 class HistoryError(IsolitmusError):
     """A history that no database could have produced as it stands."""
+
+
+class RecordingError(IsolitmusError):
+    """A history that another tool recorded and whose file does not read."""
 
 
 class FrameError(IsolitmusError):

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from isolitmus.model.errors import IsolitmusError
 
 __all__ = [
+    "decoded",
     "is_file",
     "is_folder",
     "is_there",
     "open_file",
+    "read_bytes",
     "read_if_there",
     "read_lines",
     "read_text",
@@ -78,11 +80,17 @@ def open_file(path: Path, error: type[IsolitmusError]) -> BinaryIO:
 
 def read_text(path: Path, error: type[IsolitmusError]) -> str:
     """The text of a file that a person writes; the error says what is wrong with it."""
+    found = read_bytes(path, error)
+    return decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
+    """The bytes of a file, so many at most; the error says what is wrong with it."""
     with open_file(path, error) as file:
-        found = file.read(TEXT + 1)
-    if len(found) > TEXT:
-        raise error(f"cannot read {path}: it is larger than {TEXT:,} bytes")
-    return _decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise error(f"cannot read {path}: it is larger than {most:,} bytes")
+    return found
 
 
 def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
@@ -103,11 +111,12 @@ def read_lines(path: Path, error: type[IsolitmusError]) -> Iterator[str]:
         while line := file.readline(LINE + 1):
             if len(line) > LINE:
                 raise error(f"cannot read {path}: a line in it is longer than {LINE:,} bytes")
-            yield _decoded(line, path, error, start).rstrip("\r\n")
+            yield decoded(line, path, error, start).rstrip("\r\n")
             start += len(line)
 
 
-def _decoded(text: bytes, path: Path, error: type[IsolitmusError], start: int = 0) -> str:
+def decoded(text: bytes, path: Path, error: type[IsolitmusError], start: int = 0) -> str:
+    """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where they are none."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as problem:

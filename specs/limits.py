@@ -15,6 +15,7 @@ __all__ = [
     "ENTRIES",
     "INITS",
     "LINE",
+    "RECORDING",
     "ROWS",
     "STATEMENTS",
     "TEXT",
@@ -30,6 +31,8 @@ TEXT = 2**20
 """The bytes of a file that a person writes, and of a spec with all that it includes."""
 LINE = 2**24
 """The bytes of a line of a log: an action."""
+RECORDING = 2**29
+"""The bytes of a history that another tool recorded: a million transactions of 15 operations in dbcop's layout."""
 DEEPEST = 100
 """How deep values, expressions and statements are nested: what reads them goes down to their leaves."""
 ENTRIES = 1_000

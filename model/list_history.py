@@ -1,0 +1,85 @@
+"""Recorded appends to lists and reads of whole lists: each read says in which order its versions came to be.
+
+An append is a write of its element, a read of a list is a read of its last element; what else a read saw stands
+beside that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.model.readable import Readable
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from isolitmus.model.register_history import RegisterHistory
+
+__all__ = ["ListHistory"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListHistory(Readable):
+    """A history of lists: its last elements as registers, and all that each read saw.
+
+    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> registers = RegisterHistory(
+    ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 3]),
+    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]), np.array([1, 1, 2]),
+    ... )
+    >>> history = ListHistory(registers, np.array([0, 0, 0, 2]), np.array([7, 8]))
+    >>> history.order(0), history.strays()
+    (array([7, 8]), array([], dtype=int64))
+    """
+
+    registers: RegisterHistory
+    """Of each append the element as what it wrote, of each read the last element, or INITIAL of none."""
+    seen_first: NDArray[int64]
+    """Where the list of each operation begins in ``seen``, and the number of all at the end; an append has none."""
+    seen: NDArray[int64]
+    """The elements that the reads saw, each as the value that its append wrote."""
+
+    def list_of(self, operation: int) -> NDArray[int64]:
+        """What a read saw."""
+        return self.seen[self.seen_first[operation] : self.seen_first[operation + 1]]
+
+    def longest(self) -> NDArray[int64]:
+        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything."""
+        found = np.full(len(self.registers.keys), -1, dtype=np.int64)
+        lengths = np.diff(self.seen_first)
+        (reads,) = np.nonzero(lengths)
+        rising = reads[np.lexsort((-reads, lengths[reads]))]
+        found[self.registers.key[rising]] = (
+            rising  # of several places of one key the last one stays
+        )
+        return found
+
+    def order(self, key: int) -> NDArray[int64]:
+        """The versions of a key in the order that was observed: the longest list that any read of it saw."""
+        return self._seen_by(self.longest()[key])
+
+    def strays(self) -> NDArray[int64]:
+        """The reads whose list does not begin the longest of its key: no order of versions explains both."""
+        longest = [self._seen_by(read) for read in self.longest()]
+        return np.array(
+            [
+                read
+                for read in np.nonzero(np.diff(self.seen_first))[0].tolist()
+                if not self._begins(longest[self.registers.key[read]], self.list_of(read))
+            ],
+            dtype=np.int64,
+        )
+
+    @staticmethod
+    def _begins(whole: NDArray[int64], part: NDArray[int64]) -> bool:
+        return np.array_equal(whole[: len(part)], part)
+
+    def _seen_by(self, read: int) -> NDArray[int64]:
+        return self.seen[:0] if read < 0 else self.list_of(read)
+
+    def __repr__(self) -> str:
+        return f"{self.registers!r}: lists"

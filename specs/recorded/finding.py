@@ -1,0 +1,120 @@
+"""A recorded history in a file or a folder: its format is found by its content."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import RecordingError, near
+from isolitmus.specs.files import decoded, is_file, is_folder, read_bytes
+from isolitmus.specs.limits import RECORDING, read_json
+from isolitmus.specs.recorded.awdit import read_awdit
+from isolitmus.specs.recorded.cobra import read_cobra
+from isolitmus.specs.recorded.dbcop import read_dbcop
+from isolitmus.specs.recorded.dbcop_json import read_dbcop_json
+from isolitmus.specs.recorded.edn import forms
+from isolitmus.specs.recorded.elle import read_elle
+from isolitmus.specs.recorded.plume import read_plume
+
+if TYPE_CHECKING:
+    from isolitmus.model.list_history import ListHistory
+    from isolitmus.model.register_history import RegisterHistory
+
+__all__ = ["RECORDED", "read_recorded", "recorded_history"]
+
+RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
+"""The formats of recorded histories, by the tools that have them."""
+BEGINNINGS = {
+    "plume": re.compile(r"\s*[rw]\("),
+    "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
+    "dbcop": re.compile(r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:params|info|start|end|data)")'),
+    "elle": re.compile(r"[\s,]*[\[({#;]"),
+}
+"""How a text of each format begins; the first one that fits is it."""
+JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
+
+
+def recorded_history(
+    path: str | Path,
+    format: str = "auto",  # noqa: A002 - the option's name
+) -> RegisterHistory | ListHistory:
+    """The history that another tool recorded in a file, or in a folder of its logs.
+
+    RecordingError says in one sentence where it does not read and what would have been right.
+
+    >>> recorded_history("nowhere.edn")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: cannot read nowhere.edn: No such file or directory
+    >>> recorded_history("h.edn", "ele")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: no format 'ele' of recorded histories; did you mean 'elle'?
+    """
+    if format not in ("auto", *RECORDED):
+        raise RecordingError(
+            f"no format '{format}' of recorded histories{near(format, ('auto', *RECORDED))}"
+        )
+    path = Path(path)
+    if is_folder(path):
+        inside = path / "history.bincode"
+        if format in ("auto", "dbcop") and is_file(inside):
+            path = inside
+        elif format in ("auto", "cobra"):
+            return _cobra(path)
+    elif format == "cobra":
+        raise RecordingError(
+            f"{path}: this is no folder; Cobra's logs are a folder with a file for each session"
+        )
+    return read_recorded(read_bytes(path, RecordingError, RECORDING), path, format)
+
+
+def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistory | ListHistory:
+    r"""The history that the bytes of a file hold.
+
+    >>> read_recorded(b"r(5,0,0,0)\nw(5,1,0,0)\n", Path("h.txt"))
+    1 transaction in 1 session, 2 operations on 1 key
+    """
+    file = str(path)
+    if b"\0" in data[:64] and form in ("auto", "dbcop"):
+        return read_dbcop(data, file)
+    text = decoded(data, path, RecordingError).replace("\r\n", "\n")
+    if form == "auto":
+        fits = [name for name, begins in BEGINNINGS.items() if begins.match(text)]
+        if not fits:
+            start = text.lstrip()[:20]
+            raise RecordingError(
+                f"{file}: the file begins with '{start}', and no recorded history does that; known:"
+                f" {', '.join(RECORDED)}"
+            )
+        form = fits[0]
+    match form:
+        case "plume":
+            return read_plume(text, file)
+        case "awdit":
+            return read_awdit(text, file)
+        case "dbcop":
+            return read_dbcop_json(_json(text, file), file)
+    if JSON.match(text):
+        found = _json(text, file)
+        return read_elle(enumerate(found, 1), file)
+    return read_elle(forms(text, file), file, ":")
+
+
+def _json(text: str, file: str) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as problem:
+        raise RecordingError(f"{file}: this is no JSON: {problem}") from None
+
+
+def _cobra(folder: Path) -> RegisterHistory:
+    try:
+        logs = sorted(path for path in folder.iterdir() if path.suffix == ".log")
+    except OSError as problem:
+        raise RecordingError(f"cannot read {folder}: {problem.strerror}") from None
+    if not logs:
+        raise RecordingError(
+            f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log"
+            " (Cobra)"
+        )
+    return read_cobra((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_recorded", "recorded_files", "recorded_history"]
 
-ENDINGS = (".bincode", ".edn", ".json", ".txt")
+ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
 """How the names of files in a folder of histories end."""
 
 BEGINNINGS = {
@@ -46,7 +46,12 @@ def recorded_files(path: Path) -> list[Path]:
     if not is_folder(path) or is_file(path / "history.bincode") or any(path.glob("*.log")):
         return [path]
     found = (one for one in path.rglob("*") if one.suffix in ENDINGS and is_file(one))
-    return sorted({one.parent if one.name == "history.bincode" else one for one in found}) or [path]
+    folded = {one.parent if _folded(one) else one for one in found}
+    return sorted(folded) or [path]
+
+
+def _folded(path: Path) -> bool:
+    return path.suffix == ".log" or path.name == "history.bincode"
 
 
 def recorded_history(

@@ -19,6 +19,7 @@ from isolitmus.checker.answer import (
     By,
     Separation,
 )
+from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
@@ -38,6 +39,7 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
@@ -70,6 +72,7 @@ def separate(
     sessions: bool = True,
     aborts: bool = True,
     shipped: bool = True,
+    certify: bool = False,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
@@ -82,7 +85,8 @@ def separate(
     ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
     that aborted, are looked at. ``shipped``: whether the catalogue's own histories are asked before the
     answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
-    asked for, else the bound names it.
+    asked for, else the bound names it. ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
+    that is "none".
     ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
     unknown, with what was looked at until then. ``progress`` is told the size and the number of
     candidates so far. IsolitmusError if a spec needs names that the universe does not have.
@@ -125,8 +129,14 @@ def separate(
             f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
+    if certify and search.by != "symbolic":
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and in {search.where} all is enumerated; leave out"
+            " --certificate or --by"
+        )
     start = monotonic()
     search.budget = budget or Budget()
+    search.refuted = [] if certify else None
     sizes, examined = sorted(few), 0
 
     limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
@@ -159,6 +169,8 @@ def separate(
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
     none = replace(answer(False, bound + silent), silent=counted)
+    if search.refuted is not None:
+        none = replace(none, certificate=_certificate(a, b, none, search.refuted))
     ours = search.shipped() if shipped else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
@@ -181,6 +193,23 @@ def _with_shipped(
         execution=ours.execution,
         serial=ours.serial,
         ships=name,
+        certificate=None,
+    )
+
+
+def _certificate(a: Spec, b: Spec, none: Separation, refuted: Sequence[Refutation]) -> Certificate:
+    """What stands behind an answer "none"."""
+    return Certificate(
+        f"{a.name}-within-{b.name}",
+        f"{a.name} admits nothing that {b.name} forbids: {none.bound}",
+        tuple(refuted),
+        (
+            "the clauses have a model for every history, up to names, that the one admits and the other forbids",
+            "these clauses are made of the texts below by checker/reading/symbolic.py, and an enumeration finds the same",
+            "what is left out of them by name was carried out, and is refused",
+            *none.assumptions,
+        ),
+        (a, b),
     )
 
 
@@ -220,6 +249,7 @@ class _UniverseSearch(Protocol):
     by: By
     budget: Budget
     tell: Callable[[int], None] | None
+    refuted: list[Refutation] | None
 
     @property
     def name(self) -> str: ...
@@ -247,6 +277,7 @@ class _Tables:
     assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self,
@@ -299,8 +330,9 @@ class _Tables:
     def find(self, n: int) -> tuple[Confirm | None, int]:
         if self.by == "symbolic" and self.solver is not None:
             found, examined = self.solver.search(
-                self.a, self.b, self.scope, n, self.witnesses.accept, budget=self.budget
-            )
+                self.a, self.b, self.scope, n, self.witnesses.accept,
+                budget=self.budget, refuted=self.refuted,
+            )  # fmt: skip
         else:
             from isolitmus.checker.searching import table_exhaustive
 
@@ -334,6 +366,7 @@ class _Histories:
     where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self, a: Spec, b: Spec, by: By | None, *, unexplained: bool, sessions: bool, aborts: bool
@@ -360,7 +393,7 @@ class _Histories:
             from isolitmus.checker.searching import abstract_symbolic
 
             found, examined = abstract_symbolic.search(
-                self.a, self.b, n, self.vary, budget=self.budget
+                self.a, self.b, n, self.vary, budget=self.budget, refuted=self.refuted
             )
         else:
             from isolitmus.checker.searching import abstract_exhaustive

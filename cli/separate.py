@@ -12,8 +12,9 @@ from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.forms import PICTURES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
+from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -38,7 +39,7 @@ RELATIONS = {
 }
 
 
-@writes(save=False)
+@writes(save=False, certificate=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
@@ -87,6 +88,7 @@ def separate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
     ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -133,12 +135,15 @@ def separate(
                     unexplained=unexplained,
                     sessions=not no_sessions,
                     aborts=not no_aborts,
+                    certify=certificate is not None,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
             )
     if save is not None:
         _save(answers[0], save)
+    if certificate is not None:
+        write_certificates([a.certificate for a in answers if a.certificate], certificate)
     relation = _relation(answers) if both else None
     done: list[Carried] = []
     if form.quiet:

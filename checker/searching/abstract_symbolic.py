@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.refutation import refuted_clauses
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.searching.abstract import (
@@ -24,10 +25,12 @@ from isolitmus.checker.searching.abstract import (
 )
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.reading.solver import Model
     from isolitmus.checker.searching.abstract import OrderMatrix
     from isolitmus.model.history import History
@@ -40,12 +43,19 @@ CANONICAL = 4
 
 
 def search(
-    a: Spec, b: Spec, n: int, vary: Varied | None = None, *, budget: Budget | None = None
+    a: Spec,
+    b: Spec,
+    n: int,
+    vary: Varied | None = None,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
     proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
     then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
-    tell): what may be. A Limit, with how many, once the budget is spent.
+    tell): what may be. A Limit, with how many, once the budget is spent. ``refuted`` gets the question, if there
+    is none.
 
     >>> from isolitmus.specs.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
@@ -62,6 +72,9 @@ def search(
     except Limit as limit:
         limit.examined = space.examined
         raise
+    if best is None and refuted is not None:
+        says = f"no history of {many(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 
 

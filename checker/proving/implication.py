@@ -11,6 +11,9 @@ some contain others. Whoever says "acyclic r" says of r+ that it relates nobody 
   begin anywhere in it: r ; s is irreflexive just if s ; r is;
 - ``empty s`` follows if s lies within what it says is empty.
 
+Of transactions it is known besides that wr and ww come from writers, and that ww and rw lead to them (ENDS). What comes
+from writers alone and leads back, leads to a writer.
+
 Where reads are nodes, a frame has more of everything than one without. So a spec that looks at reads may imply one that
 does not, if both can only lose frames by more pairs; the other way round says nothing.
 
@@ -31,12 +34,19 @@ from isolitmus.model.reads import needs_reads
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["Implication", "included", "structural"]
+__all__ = ["ENDS", "Implication", "included", "structural"]
 
+WRITER = Bracket(Name("Writer"))
+ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
+    "wr": (WRITER, None),
+    "ww": (WRITER, WRITER),
+    "rw": (None, WRITER),
+}
+"""Where relations come from and lead to, in frames whose nodes are the transactions."""
 InSets = frozenset[str]
 """The base sets that a transaction is in."""
 Rest = tuple["CatExpr", ...]
@@ -71,9 +81,11 @@ def structural(a: Spec, b: Spec) -> Implication | None:
         needs_reads(a) and increasing(a) and increasing(b)
     ):
         return None
+    known = not needs_reads(a) and not needs_reads(b)
     grounds = []
     for goal in b.demands:
-        found = _grounds(a, goal, unfolded(goal.expr, b.definitions))
+        expr = unfolded(goal.expr, b.definitions)
+        found = _grounds(a, goal, _with_ends(expr) if known else expr)
         if found is None:
             return None
         grounds.append((goal.name, found))
@@ -88,7 +100,9 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr) -> tuple[str, ...] | None:
         walks = [expr]
         facts = [(axiom.name, [e]) for axiom, e in given]
     else:
-        walks = [Unary("+", one) if goal.test == "acyclic" else one for one in _turned(expr)]
+        turned = _turned(expr)
+        walks = [Unary("+", one) if goal.test == "acyclic" else one for one in turned]
+        walks += [Binary(";", walk, WRITER) for walk in walks if _from_writers(walk)]
         facts = [(axiom.name, _never_back(axiom, e)) for axiom, e in given]
     every = [fact for _, some in facts for fact in some]
     for name, some in facts:
@@ -97,6 +111,27 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr) -> tuple[str, ...] | None:
     if len(facts) > 1 and any(_known(walk, tuple(every)) for walk in walks):
         return tuple(name for name, _ in facts)
     return None
+
+
+def _with_ends(expr: CatExpr) -> CatExpr:
+    """The expression, in which each relation says where it comes from and leads to."""
+    match expr:
+        case Name(name) if name in ENDS:
+            first, last = ENDS[name]
+            return _together([step for step in (first, expr, last) if step is not None])
+        case Unary(op, operand) if expr.kind == "relation":
+            return Unary(op, _with_ends(operand))
+        case Binary("&" | "\\", _, _):
+            return expr
+        case Binary(op, left, right) if expr.kind == "relation":
+            return Binary(op, _with_ends(left), _with_ends(right))
+    return expr
+
+
+def _from_writers(walk: CatExpr) -> bool:
+    """Whether it begins at writers only, and goes somewhere."""
+    nobody: InSets = frozenset()
+    return not _ends((walk,), nobody) and not _steps((walk,), nobody)
 
 
 def _never_back(axiom: Axiom, expr: CatExpr) -> list[CatExpr]:

@@ -1,23 +1,28 @@
 """What texts imply is so in every frame: random specs, random frames; and what ships agrees with its histories."""
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import chain, islice, permutations
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.proving.implication import included, structural
+from isolitmus.checker.proving.implication import ENDS, included, structural
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.checker.searching.shipped import shipped_histories
+from isolitmus.checker.strategies import histories
 from isolitmus.model.frame import Frame
+from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.specs.catalogue import level, levels, litmus, litmus_names
 
 NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3
+WRITES = {"wr": (True, False), "rw": (False, True)}
+"""Of which relations the first, or the second, is a writer."""
 
 sets = st.recursive(
     st.sampled_from(SETS).map(Name),
@@ -41,10 +46,21 @@ axioms = st.builds(
 pairs = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=5).map(
     lambda some: Relation.of(NODES, some)
 )
+
+
+def frame_of(some, members):
+    """A frame whose writers are those in the set, and those who must be."""
+    relations = dict(zip(NAMES, some, strict=True))
+    sets = dict(zip(SETS, members, strict=True))
+    for name, ends in WRITES.items():
+        for pair in relations[name].pairs():
+            for node, writes in zip(pair, ends, strict=True):
+                sets["Writer"] |= writes << node
+    return Frame(tuple("abc"), relations, sets)
+
+
 frames = st.builds(
-    lambda some, members: Frame(
-        tuple("abc"), dict(zip(NAMES, some, strict=True)), dict(zip(SETS, members, strict=True))
-    ),
+    frame_of,
     st.tuples(*[pairs] * len(NAMES)),
     st.tuples(*[st.integers(0, 2**NODES - 1)] * len(SETS)),
 )
@@ -138,6 +154,50 @@ def test_a_level_that_looks_at_reads_is_not_implied_by_one_that_does_not():
     a = read('"A" empty so as one', "a")
     b = read('"B" empty so as one empty rf & po as two', "b")
     assert structural(a, b) is None
+
+
+def frames_that_ship():
+    """Those of the catalogue's histories, under some version order, and of its runs on tables."""
+    for name in litmus_names():
+        test = litmus(name)
+        if isinstance(test, HistoryTest):
+            yield test.history.frames()
+        elif not test.raw:
+            yield [execution_frame(execute(test))]
+
+
+def test_relations_come_from_whom_they_are_said_to():
+    """The premise of ENDS, in whatever frame there is without reads."""
+    counted = 0
+    for frame in chain.from_iterable(frames_that_ship()):
+        writers = frame.sets["Writer"]
+        for name, ends in ENDS.items():
+            for pair in frame.relations[name].pairs():
+                assert all(
+                    end is None or writers >> node & 1 for node, end in zip(pair, ends, strict=True)
+                )
+                counted += 1
+    assert counted > 300
+
+
+@given(histories())
+def test_relations_of_random_histories_come_from_whom_they_are_said_to(history):
+    for frame in islice(history.frames(), 4):
+        writers = frame.sets["Writer"]
+        for name, ends in ENDS.items():
+            for pair in frame.relations[name].pairs():
+                assert all(
+                    end is None or writers >> node & 1 for node, end in zip(pair, ends, strict=True)
+                )
+
+
+def test_writers_alone_lead_back_to_writers():
+    weaker, stronger = level("write-serializable"), level("update-serializable")
+    cycles = read('"A" acyclic wr | ww as one', "a")
+    assert structural(weaker, cycles)
+    assert structural(stronger, cycles)
+    assert structural(weaker, read('"B" acyclic wr | ww | so as one', "b")) is None
+    assert structural(weaker, read('"C" acyclic wr | ww | rw as one', "c")) is None
 
 
 def test_no_history_of_the_catalogue_speaks_against_what_texts_imply():

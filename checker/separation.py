@@ -50,6 +50,7 @@ __all__ = [
     "ABSTRACT",
     "TABLE",
     "same_format",
+    "scope_words",
     "separate",
 ]
 
@@ -71,6 +72,7 @@ def separate(
     unexplained: bool = False,
     sessions: bool = True,
     aborts: bool = True,
+    observed: bool = False,
     shipped: bool = True,
     certify: bool = False,
     budget: Budget | None = None,
@@ -83,7 +85,8 @@ def separate(
     exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
     history of which, at some version, no serial order of the writers so far gives the tables.
     ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
-    that aborted, are looked at. ``shipped``: whether the catalogue's own histories are asked before the
+    that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
+    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own histories are asked before the
     answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
     asked for, else the bound names it. ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
     that is "none".
@@ -114,7 +117,10 @@ def separate(
             )
     search: _UniverseSearch
     if universe == ABSTRACT:
-        search = _Histories(a, b, by, unexplained=unexplained, sessions=sessions, aborts=aborts)
+        vary = abstract.varied(a, b, sessions=sessions, aborts=aborts, observed=observed)
+        search = _Histories(
+            a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
+        )
     else:
         makes = partial(ScheduleSearch, a, b, universe, by, unexplained=unexplained)
         search = (
@@ -213,9 +219,9 @@ def _certificate(a: Spec, b: Spec, none: Separation, refuted: Sequence[Refutatio
     )
 
 
-def same_format(a: Spec, b: Spec) -> str:
-    """The format that two specs are of; IsolitmusError if that is not one."""
-    named = {spec.format: spec.name for spec in (a, b) if spec.format is not None}
+def same_format(*specs: Spec) -> str:
+    """The format that specs are of; IsolitmusError if that is not one."""
+    named = {spec.format: spec.name for spec in specs if spec.format is not None}
     if len(named) > 1:
         parts = " and ".join(f"{name} of format {form}" for form, name in named.items())
         raise IsolitmusError(
@@ -223,6 +229,16 @@ def same_format(a: Spec, b: Spec) -> str:
             " protocols of one format, or one with a level"
         )
     return next(iter(named), DELTA)
+
+
+def scope_words(scope: Scope) -> str:
+    """A universe over tables, with what it has."""
+    parts = (
+        many(len(scope.statements), "statement"),
+        many(len(scope.readers), "reader"),
+        many(len(scope.inits), "initial table"),
+    )
+    return f"universe '{scope.name}' ({', '.join(parts)})"
 
 
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
@@ -317,15 +333,7 @@ class _Tables:
 
     @property
     def where(self) -> str:
-        parts = [
-            f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
-            for things, kind in (
-                (self.scope.statements, "statement"),
-                (self.scope.readers, "reader"),
-                (self.scope.inits, "initial table"),
-            )
-        ]
-        return f"universe '{self.scope.name}' ({', '.join(parts)})"
+        return scope_words(self.scope)
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
         if self.by == "symbolic" and self.solver is not None:
@@ -363,13 +371,20 @@ class _Histories:
     among = ""
     confined = False
     largest = ABSTRACT_LARGEST
-    where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
     budget: Budget
     tell: Callable[[int], None] | None = None
     refuted: list[Refutation] | None = None
 
     def __init__(
-        self, a: Spec, b: Spec, by: By | None, *, unexplained: bool, sessions: bool, aborts: bool
+        self,
+        a: Spec,
+        b: Spec,
+        by: By | None,
+        vary: abstract.Varied,
+        *,
+        unexplained: bool,
+        sessions: bool,
+        aborts: bool,
     ) -> None:
         if unexplained:
             raise IsolitmusError(
@@ -380,9 +395,13 @@ class _Histories:
         _require(b, abstract.NAMES, "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = strict(a), outspoken(b)
-        self.vary = abstract.varied(a, b, sessions=sessions, aborts=aborts)
+        self.vary = vary
+        known = ", version orders observed" if vary.observed else ""
+        self.where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys{known})"
         self.options = "" if sessions else " --no-sessions"
         self.options += "" if aborts else " --no-aborts"
+        needed = abstract.observes_versions(a, b)
+        self.options += " --observed" if vary.observed and not needed else ""
         self.shipped = partial(shipped_history, a, b, sessions=sessions, aborts=aborts)
         self.by: By = by or "symbolic"
         self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED

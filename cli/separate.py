@@ -10,6 +10,7 @@ import typer
 
 from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
+from isolitmus.checker.telling.lattice_words import STANDS
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.cli.certifying import write_certificates
@@ -24,19 +25,12 @@ from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from isolitmus.checker.answer import By, Separation
+    from isolitmus.checker.lattice import Standing
     from isolitmus.cli.carrying import Carried
 
 __all__ = ["separate"]
 
 FORMS = Forms(*PICTURES)
-
-RELATIONS = {
-    "equal": "equal to",
-    "stronger": "stronger than",
-    "weaker": "weaker than",
-    "incomparable": "incomparable with",
-    "unknown": "in an unknown relation to",
-}
 
 
 @writes(save=False, certificate=True)
@@ -66,6 +60,12 @@ def separate(
     ] = False,
     no_aborts: Annotated[
         bool, typer.Option("--no-aborts", help="Every transaction commits.")
+    ] = False,
+    observed: Annotated[
+        bool,
+        typer.Option(
+            "--observed", help="Abstract histories of which the version orders are known."
+        ),
     ] = False,
     universe: Annotated[
         str | None,
@@ -136,6 +136,7 @@ def separate(
                     sessions=not no_sessions,
                     aborts=not no_aborts,
                     certify=certificate is not None,
+                    observed=observed,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
@@ -162,7 +163,7 @@ def separate(
         if relation is not None:
             bound = "" if all(answer.proved for answer in answers) else ", within that bound"
             bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
-            say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}{bound}.")
+            say(f"{specs[0].name} is {STANDS[relation]} {specs[1].name}{bound}.")
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
         say("Assumed: " + "; ".join(assumed) + ".")
     if done:
@@ -182,7 +183,7 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def _relation(answers: list[Separation]) -> str:
+def _relation(answers: list[Separation]) -> Standing:
     """How the first spec stands to the second, as far as was searched."""
     match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:

@@ -22,7 +22,6 @@ from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
     Varied,
-    observes_versions,
     uses_versions,
     varied,
 )
@@ -114,9 +113,10 @@ def search(
     4
     """
     budget, examined = budget or Budget(), 0
-    observed = observes_versions(a, b)
+    vary = vary or varied(a, b)
+    observed = vary.observed
     so_far: list[Bits] = []
-    for batch in history_batches(n, vary or varied(a, b), a, b):
+    for batch in history_batches(n, vary, a, b):
         said: list[Bits] = []
         for spec in (a, b):
             limit = budget.spent()

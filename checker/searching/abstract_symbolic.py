@@ -19,7 +19,6 @@ from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
     Varied,
-    observes_versions,
     uses_versions,
     varied,
 )
@@ -87,7 +86,7 @@ class _HistorySpace:
         self.gates = Gates()
         self.histories = _histories(self.gates, n, vary, a, b)
         self.given: list[OrderMatrix[int]] = []
-        if observes_versions(a, b):
+        if vary.observed:
             self.given = [self.gates.order(n) for _ in KEYS]
         self.universal = uses_versions(b) and not self.given
         orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])

@@ -226,7 +226,7 @@ def test_a_file_is_included_once(tmp_path):
     assert catalogue.spec(str(tmp_path / "mine.cat")).needs == {"wr", "ww"}
 
 
-@pytest.mark.parametrize("name", catalogue.levels() + catalogue.protocols())
+@pytest.mark.parametrize("name", catalogue.every_level() + catalogue.protocols())
 def test_shipped_specs_cite_their_source(name):
     spec = catalogue.spec(name)
     assert spec.title
@@ -268,7 +268,7 @@ def test_a_spec_uses_the_words_of_its_format(text, message):
 def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" empty unseen & ww as Mine')
     assert catalogue.protocol(str(tmp_path / "mine.cat")).format == "delta"
-    assert {catalogue.level(name).format for name in catalogue.levels()} == {None}
+    assert {catalogue.level(name).format for name in catalogue.every_level()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ def names(terms):
 
 def where(name):
     """The universes whose frames have a name."""
-    given = {"abstract": abstract.NAMES, "table": {*frames.RELATIONS, *frames.SETS}}
+    given = {
+        "abstract": abstract.NAMES | {*BINDERS.values()},
+        "table": {*frames.RELATIONS, *frames.SETS},
+    }
     return ", ".join(universe for universe, known in given.items() if name in known) or "none yet"
 
 
@@ -80,7 +83,12 @@ def binders():
     return table(
         ["source of orders", "statement", "meaning of what it binds", "in universe"],
         [
-            [f"`{source}`", f"`with {name} from {source}`", RELATIONS[name].meaning, where(name)]
+            [
+                f"`{source}`",
+                f"`with {name} from {source}`",
+                RELATIONS[name].meaning,
+                where(name) if source == "versions" else "abstract",
+            ]
             for source, name in BINDERS.items()
         ],
     )

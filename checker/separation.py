@@ -106,8 +106,8 @@ def separate(
     """
     form = format_named(same_format(a, b))
     if universe is None:
-        asked = a.needs | b.needs
-        if asked <= abstract.NAMES and not unexplained:
+        said = all(spec.needs <= abstract.names_for(spec) for spec in (a, b))
+        if said and not unexplained:
             universe = ABSTRACT
         elif form.universe:
             universe = named_scope(form.universe)
@@ -391,8 +391,8 @@ class _Histories:
                 "--unexplained asks for statements, which universe 'abstract' does not have;"
                 " try --universe table"
             )
-        _require(a, abstract.NAMES, "abstract histories do")
-        _require(b, abstract.NAMES, "abstract histories do")
+        _require(a, abstract.names_for(a), "abstract histories do")
+        _require(b, abstract.names_for(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = strict(a), outspoken(b)
         self.vary = vary

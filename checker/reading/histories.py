@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import judge, missing
+from isolitmus.checker.reading.linearising import Linearised, linearised
 from isolitmus.checker.reading.monotone import increasing
 from isolitmus.model.budget import Budget
 from isolitmus.model.combine import outspoken
@@ -23,6 +24,8 @@ from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.model.completion import Completion
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
@@ -53,18 +56,17 @@ def check_history(
     ('T1', 'T2')
     """
     reads, budget = needs_reads(spec), budget or Budget()
-    first = next(history.completions())
+    orders = _uses_orders(history, spec)
+    first = next(_possible(history, spec, orders=orders))
     lacking = missing(first.frame(reasons=False, reads=reads), spec)
     if lacking:
         return Needs(lacking)
-    orders = _uses_orders(history, spec)
-    binds = any(binder.source == "versions" for binder in spec.binders)
-    if orders and not binds and history.unordered():
+    if orders and "ww" not in spec.bound and history.unordered():
         return Needs(("version order",))
     admits, permits = admission(spec), admission(outspoken(spec))
-    silent: Completion | None = None
+    silent: Completion | Linearised | None = None
     common: Frame | None = None
-    for tried, completion in enumerate(islice(completions(history, orders=orders), limit + 1)):
+    for tried, completion in enumerate(islice(_possible(history, spec, orders=orders), limit + 1)):
         if tried == limit:
             return Unknown(f"none of the first {limit} completions is allowed, and there are more")
         ended = budget.spent()
@@ -94,12 +96,19 @@ def check_history(
             return forced
     if not tried:
         return judge(shown, spec)
-    some = islice(completions(history, orders=orders), SHOWN)
+    some = islice(_possible(history, spec, orders=orders), SHOWN)
     violations = tuple(_supposing(completion, spec, reads=reads) for completion in some)
     return Forbidden(violations, tried + 1 - len(violations))
 
 
-def _supposing(completion: Completion, spec: Spec, *, reads: bool) -> Violation:
+def _possible(history: History, spec: Spec, *, orders: bool) -> Iterator[Completion | Linearised]:
+    """Everything that may be supposed of what nobody observed."""
+    if "co" in spec.bound:
+        return linearised(history, spec, orders=orders)
+    return completions(history, orders=orders)
+
+
+def _supposing(completion: Completion | Linearised, spec: Spec, *, reads: bool) -> Violation:
     """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
     verdict = judge(completion.frame(reads=reads), spec)
     assert isinstance(verdict, Forbidden)

@@ -23,7 +23,6 @@ from isolitmus.checker.lattice import Inclusion, Lattice, Lattices, size_of
 from isolitmus.checker.proving.implication import structural
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import judge_execution
-from isolitmus.checker.running.serial import Disagreement
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.separation import (
@@ -34,7 +33,7 @@ from isolitmus.checker.separation import (
     separate,
 )
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.number import many
 from isolitmus.specs.catalogue import scope as named_scope

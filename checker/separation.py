@@ -174,9 +174,7 @@ def separate(
         silent, counted = search.silent(sizes)
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
-    none = replace(answer(False, bound + silent), silent=counted)
-    if search.refuted is not None:
-        none = replace(none, certificate=_certificate(a, b, none, search.refuted))
+    none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
     ours = search.shipped() if shipped else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
@@ -203,20 +201,21 @@ def _with_shipped(
     )
 
 
-def _certificate(a: Spec, b: Spec, none: Separation, refuted: Sequence[Refutation]) -> Certificate:
-    """What stands behind an answer "none"."""
-    return Certificate(
-        f"{a.name}-within-{b.name}",
-        f"{a.name} admits nothing that {b.name} forbids: {none.bound}",
-        tuple(refuted),
-        (
-            "the clauses have a model for every history, up to names, that the one admits and the other forbids",
-            "these clauses are made of the texts below by checker/reading/symbolic.py, and an enumeration finds the same",
-            "what is left out of them by name was carried out, and is refused",
-            *none.assumptions,
-        ),
-        (a, b),
+def _certified(
+    none: Separation, a: Spec, b: Spec, refuted: Sequence[Refutation] | None
+) -> Separation:
+    """An answer "none" with what stands behind it, if that was kept."""
+    if refuted is None:
+        return none
+    trusted = (
+        "the clauses have a model for every history, up to names, that the one admits and the other forbids",
+        "these clauses are made of the texts below by checker/reading/symbolic.py, and an enumeration finds the same",
+        "what is left out of them by name was carried out, and is refused",
+        *none.assumptions,
     )
+    claim = f"{a.name} admits nothing that {b.name} forbids: {none.bound}"
+    name = f"{a.name}-within-{b.name}"
+    return replace(none, certificate=Certificate(name, claim, tuple(refuted), trusted, (a, b)))
 
 
 def same_format(*specs: Spec) -> str:

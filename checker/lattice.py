@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.telling.hasse import Hasse
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["Covering", "Inclusion", "Lattice", "Lattices", "Standing", "size_of", "transactions_of"]
+__all__ = ["Covering", "Inclusion", "Lattice", "Lattices", "Strength", "size_of", "transactions_of"]
 
-Standing = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
+Strength = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
 """How a spec stands to another one."""
 
 
@@ -115,7 +115,7 @@ class Lattice(Worded, Drawn, Tabular):
         """Whether of every pair it is known who implies whom."""
         return all(one.holds is not None for one in self.inclusions.values())
 
-    def relation(self, a: str, b: str) -> Standing:
+    def relation(self, a: str, b: str) -> Strength:
         """How one spec stands to another."""
         match a == b or self.inclusions[a, b].holds, a == b or self.inclusions[b, a].holds:
             case True, True:

@@ -25,7 +25,7 @@ from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from isolitmus.checker.answer import By, Separation
-    from isolitmus.checker.lattice import Standing
+    from isolitmus.checker.lattice import Strength
     from isolitmus.cli.carrying import Carried
 
 __all__ = ["separate"]
@@ -183,7 +183,7 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def _relation(answers: list[Separation]) -> Standing:
+def _relation(answers: list[Separation]) -> Strength:
     """How the first spec stands to the second, as far as was searched."""
     match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:

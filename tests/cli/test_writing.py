@@ -20,6 +20,7 @@ from isolitmus.specs.writing import only_writer, write_whole
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("separate", "certificate"): ["serializable", "causal"],
+    ("compare", "html"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],

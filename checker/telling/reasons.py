@@ -286,6 +286,10 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "committed": "{node} committed",
     "aborted": "{node} aborted",
     "came in order": _in_order,
+    "supposed co": "{first} commits before {second}, as is supposed",
+    "supposed vis": "{second} sees {first}, as is supposed",
+    "committed in order": lambda said: f"{' '.join(said['nodes'])} commit in this order",
+    "sees": lambda said: f"{said['node']} sees {' '.join(said['seen'])}",
     # audits
     "earlier": "it is earlier in the log",
     "audit overwrote": _maybe(

@@ -63,9 +63,10 @@ def given(violation: Violation) -> str:
 
 def other_ways(verdict: Forbidden) -> list[str]:
     """That what is not shown is forbidden, too; no line if everything is shown."""
-    if not verdict.others:
+    if verdict.others == 0:
         return []
-    ways = "the other way" if verdict.others == 1 else f"all {verdict.others} other ways"
+    many = "every other way" if verdict.others is None else f"all {verdict.others} other ways"
+    ways = "the other way" if verdict.others == 1 else many
     return [f"In {ways} in which it may have been it is forbidden, too."]
 
 

@@ -15,32 +15,21 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import UNKNOWN
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.specs.catalogue import level, spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ASKED", "check_recorded", "recorded_title"]
+__all__ = ["ASKED", "check_recorded"]
 
 ASKED = POLYNOMIAL + ORDERED
 """The levels that recorded histories can be asked, from the weakest to the strongest."""
-THEIRS = {"read-committed-biswas-enea": "Read committed, as Biswas and Enea have it,"}
-"""The titles of levels that are no text of the catalogue."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that a recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
-
-
-def recorded_title(name: str) -> str:
-    """What a level is called.
-
-    >>> recorded_title("causal")
-    'Causal consistency'
-    """
-    return level(name).title if name in levels() else THEIRS[name]
 
 
 def check_recorded(
@@ -78,16 +67,17 @@ def check_recorded(
         monotonic() - start,
         assumed,
         implies=UNOBSERVED,
-        titles={one: recorded_title(one) for one in asked},
+        titles={one: level(one).title for one in asked},
     )
 
 
 def _refusal(name: str, asked: str) -> str:
     """Why a level is not asked of a recorded history."""
-    if asked in levels():
-        lacking = [need for need in sorted(level(asked).needs) if need[:1].islower()]
-        lacking = [need for need in lacking if need not in RECORDED_NAMES]
-        if lacking:
-            return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
-        return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"
-    return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
+    try:
+        needs = spec(asked).needs
+    except UnknownName:
+        return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
+    lacking = sorted(need for need in needs if need[:1].islower() and need not in RECORDED_NAMES)
+    if lacking:
+        return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
+    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"

@@ -19,6 +19,7 @@ from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
 from isolitmus.checker.recorded.shrinking import part_of, shrunk
 from isolitmus.checker.recorded_checks import ASKED, check_recorded
 from isolitmus.checker.strategies import histories
+from isolitmus.checker.strength import IMPLIES
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.model.budget import Budget
 from isolitmus.model.register_history import INITIAL
@@ -176,6 +177,19 @@ def test_no_level_holds_where_a_weaker_one_fails(history):
 @pytest.mark.parametrize("name", litmus_names())
 def test_no_level_holds_of_a_litmus_test_where_a_weaker_one_fails(name):
     assert check(litmus(name), [level(one) for one in levels()]).standing
+
+
+def test_what_implies_what_is_what_compare_finds():
+    """The levels of the catalogue with neighbours below them, as docs/levels.md draws them."""
+    page = (Path(__file__).parents[2] / "docs" / "levels.md").read_text("utf-8")
+    abstract, tables = page.split("## In universe `table`")
+    stronger = re.compile(
+        r"^\d+\. \*\*([\w-]+)\*\* is stronger than \*\*([\w-]+)\*\*", re.MULTILINE
+    )
+    found = {*stronger.findall(abstract)} | {
+        pair for pair in stronger.findall(tables) if pair[0] == "log-serializable"
+    }
+    assert found == {(name, weaker) for name, below in IMPLIES.items() for weaker in below}
 
 
 NAMED = {

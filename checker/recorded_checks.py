@@ -15,12 +15,14 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import UNKNOWN
+from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.catalogue import level, spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.register_history import RegisterHistory
+    from isolitmus.model.verdict import Verdict
 
 __all__ = ["ASKED", "check_recorded"]
 
@@ -39,7 +41,8 @@ def check_recorded(
     *,
     budget: Budget | None = None,
 ) -> Checked:
-    r"""Judge a recorded history at levels by their names; UnknownName for what it cannot be asked.
+    r"""Judge a recorded history at levels by their names; UnknownName for what it cannot be asked. What one of them
+    forbids the stronger ones forbid for the same reason.
 
     >>> from pathlib import Path
     >>> from isolitmus.specs.recorded.finding import read_recorded
@@ -55,15 +58,21 @@ def check_recorded(
         raise UnknownName(f"{name}: {history!r} are read, and not judged yet; registers are")
     start = monotonic()
     budget = budget or Budget()
-    verdicts = {
-        one: explained_record(judge_recorded(history, one, budget=budget), budget) for one in asked
-    }
+    verdicts: dict[str, Verdict] = {}
+    broken: Verdict | None = None
+    for one in sorted(asked, key=ASKED.index):
+        if broken is None:
+            verdicts[one] = explained_record(judge_recorded(history, one, budget=budget), budget)
+        else:
+            verdicts[one] = broken
+        if isinstance(verdicts[one], Forbidden):
+            broken = verdicts[one]
     assumed = (ASSUMED, ENDS) if np.any(history.status == UNKNOWN) else (ASSUMED,)
     return Checked(
         name,
         len(history.session),
         len(history.key),
-        verdicts,
+        {one: verdicts[one] for one in asked},
         monotonic() - start,
         assumed,
         implies=UNOBSERVED,

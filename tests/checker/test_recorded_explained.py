@@ -157,6 +157,8 @@ def test_the_ways_leave_no_order_of_versions(history, name):
 @given(drawn())
 def test_a_recorded_history_stands_where_its_verdicts_say(history):
     checked = check_recorded("h", history)
+    alone = {name: judge_recorded(history, name).verdict for name in ASKED}
+    assert {name: str(verdict) for name, verdict in checked.levels.items()} == alone
     (weakest,) = checked.standing.weakest or ("",)
     (strongest,) = checked.standing.strongest or ("",)
     holds = [name for name in ASKED if str(checked.levels[name]) == "allowed"]

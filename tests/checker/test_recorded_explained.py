@@ -22,7 +22,13 @@ from isolitmus.checker.strategies import histories
 from isolitmus.checker.strength import IMPLIES
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.model.budget import Budget
-from isolitmus.model.register_history import INITIAL
+from isolitmus.model.register_history import (
+    ABORTED,
+    COMMITTED,
+    INITIAL,
+    UNKNOWN,
+    RegisterHistory,
+)
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.catalogue import level, levels, litmus, litmus_names
 from isolitmus.specs.recorded.finding import read_recorded
@@ -60,6 +66,28 @@ def drawn(draw):
                 done.append(f"r({key}{other if there else 0})")
         texts[sessions[number - 1]] += ("|" if texts[sessions[number - 1]] else "") + " ".join(done)
     return plume(*(text for text in texts if text))
+
+
+@st.composite
+def wild(draw):
+    """Any columns: values that several wrote or nobody, own writes, transactions that did not commit."""
+    many = draw(st.integers(1, 5))
+    operation = st.tuples(st.booleans(), st.integers(0, 1), st.integers(-1, 3))
+    plans = [draw(st.lists(operation, max_size=4)) for _ in range(many)]
+    done = [(w, key, max(value, 0) if w else value) for plan in plans for w, key, value in plan]
+    table = np.array(done, int).reshape(-1, 3)
+    ends = st.sampled_from([COMMITTED, COMMITTED, ABORTED, UNKNOWN])
+    return RegisterHistory(
+        ("x", "y"),
+        ("s", "t"),
+        np.array(sorted(draw(st.lists(st.integers(0, 1), min_size=many, max_size=many)))),
+        np.array(draw(st.lists(ends, min_size=many, max_size=many))),
+        np.cumsum([0, *map(len, plans)]),
+        table[:, 0].astype(bool),
+        table[:, 1],
+        table[:, 2],
+        np.arange(1, len(table) + 1),
+    )
 
 
 class Looked:
@@ -123,7 +151,7 @@ def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
         assert judge_recorded(less, name).verdict == "allowed"
 
 
-@given(drawn(), st.data())
+@given(drawn() | wild(), st.data())
 def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
     kept = data.draw(st.lists(st.booleans(), min_size=len(history.key), max_size=len(history.key)))
     part = part_of(history, np.array(kept, bool)).history
@@ -270,6 +298,14 @@ def test_the_words_of_a_lost_update():
         "  so T2 would have to come before itself: no order has that",
         "Assumed, because the history does not say: versions came in an order that suits the level, if there is one.",
     ]
+
+
+@given(wild(), st.sampled_from(ASKED))
+def test_whatever_was_recorded_is_explained(history, name):
+    judged = judge_recorded(history, name)
+    explained = explained_record(judged, Budget())
+    assert str(explained) == judged.verdict
+    assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
 
 
 def test_flaws_are_counted_by_kind():

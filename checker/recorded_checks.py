@@ -55,7 +55,7 @@ def check_recorded(
         if one not in ASKED:
             raise UnknownName(_refusal(name, one))
     if isinstance(history, ListHistory):
-        raise UnknownName(f"{name}: {history!r} are read, and not judged yet; registers are")
+        raise UnknownName(f"{name}: lists are read, and not judged yet; registers are")
     start = monotonic()
     budget = budget or Budget()
     verdicts: dict[str, Verdict] = {}

@@ -214,7 +214,7 @@ def elle():
             mine += f"{'; ' if mine and unclear else ''}{'unknown: ' if unclear else ''}"
             mine += ", ".join(f"`{one}`" for one in unclear)
         except IsolitmusError as refusal:
-            mine = f"refused: {str(refusal).rpartition(f'{name}:')[2].strip()}"
+            mine = f"refused: {str(refusal).rpartition(': ')[2]}"
         body.append([f"`{name}`", theirs, mine])
     return table(["file", "Elle", "here"], body)
 

@@ -159,7 +159,7 @@ def test_all_levels_that_a_litmus_test_can_be_asked(call, name):
 
 
 PLUME = "w(0,1,0,0)\nr(0,1,1,1)\n"
-LISTS = ELLE.replace(":w", ":append").replace("nil", "[]")
+LISTS = ELLE.replace(":w ", ":append ").replace("nil", "[]")
 REFUSED = {
     "a level that needs what the history cannot give": (
         ["h.txt", "--level", "log-serializable"],
@@ -168,6 +168,10 @@ REFUSED = {
     "a level that recorded histories cannot be asked yet": (
         ["h.txt", "--level", "update-serializable"],
         "h.txt: update-serializable is not asked of recorded histories yet; known: " + ", ".join(ASKED),
+    ),
+    "a list, which is not judged yet": (
+        ["lists.edn"],
+        "lists.edn: lists are read, and not judged yet; registers are",
     ),
     "no level": (
         ["h.txt", "--level", "casual"],
@@ -224,6 +228,7 @@ def test_what_is_wrong_is_one_sentence(refusal, what):
     written({"logs/a.log": cobra(1, 1)[:12]})
     Path("cut.edn").write_text(ELLE[:30], "utf-8")
     Path("noise.txt").write_bytes(b"\xff\xfe")
+    Path("lists.edn").write_text(LISTS, "utf-8")
     words, message = REFUSED[what]
     assert refusal(*words) == message
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.locking.interleavings import interleavings
 from isolitmus.checker.sweeps import sweep
 from isolitmus.conformance.engines import open_engine
@@ -86,7 +86,7 @@ def replays() -> Iterator[tuple[str, float, str]]:
                 for name in REPLAYED:
                     test, spec = litmus(name), protocol(under)
                     seen, seconds = median(lambda t=test, s=spec, c=carry: c(t, s))
-                    assert compare(run(test, spec).run, seen) == ()
+                    assert run_differences(run(test, spec).run, seen) == ()
                     yield f"{name} on {engine}", seconds, f"{under}; aim {aim} s"
         except EngineUnavailable as error:
             sys.stderr.write(f"{error}\n")

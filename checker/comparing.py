@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.values import Rows, Value
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Comparison", "compare", "comparison", "held_against"]
+__all__ = ["Comparison", "comparison", "held_against", "run_differences"]
 
 ComparedPoint = tuple[bool | None, str]
 """Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
@@ -75,7 +75,7 @@ class Judgement(Protocol):
     def verdict(self, spec: Spec) -> Verdict: ...
 
 
-def compare(predicted: Run, seen: Run) -> tuple[str, ...]:
+def run_differences(predicted: Run, seen: Run) -> tuple[str, ...]:
     """Where a real run differs from the model's, a sentence each; empty if in nothing that both say."""
     return comparison(predicted, seen).differences
 

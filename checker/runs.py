@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.comparing import Comparison, compare, held_against
+from isolitmus.checker.comparing import Comparison, held_against, run_differences
 from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.execute import execute, execution_frame, observed_run, stages
@@ -303,7 +303,7 @@ class Judged(Readable, Paged, Drawn, Tabular):
 def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
     """The model's execution of what another engine has carried out, if nobody can tell the two apart; else why not."""
     execution = execute(litmus, protocol(seen.protocol))
-    unlike = compare(observed_run(litmus, execution, seen.protocol), seen)
+    unlike = run_differences(observed_run(litmus, execution, seen.protocol), seen)
     return (None, unlike[0]) if unlike else (execution, "")
 
 

@@ -19,6 +19,7 @@ from isolitmus.checker.answer import (
     By,
     Separation,
 )
+from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
@@ -38,6 +39,7 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
@@ -48,6 +50,7 @@ __all__ = [
     "ABSTRACT",
     "TABLE",
     "same_format",
+    "scope_words",
     "separate",
 ]
 
@@ -69,7 +72,9 @@ def separate(
     unexplained: bool = False,
     sessions: bool = True,
     aborts: bool = True,
+    observed: bool = False,
     shipped: bool = True,
+    certify: bool = False,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
@@ -80,9 +85,11 @@ def separate(
     exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
     history of which, at some version, no serial order of the writers so far gives the tables.
     ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
-    that aborted, are looked at. ``shipped``: whether the catalogue's own histories are asked before the
+    that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
+    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own histories are asked before the
     answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
-    asked for, else the bound names it.
+    asked for, else the bound names it. ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
+    that is "none".
     ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
     unknown, with what was looked at until then. ``progress`` is told the size and the number of
     candidates so far. IsolitmusError if a spec needs names that the universe does not have.
@@ -110,7 +117,10 @@ def separate(
             )
     search: _UniverseSearch
     if universe == ABSTRACT:
-        search = _Histories(a, b, by, unexplained=unexplained, sessions=sessions, aborts=aborts)
+        vary = abstract.varied(a, b, sessions=sessions, aborts=aborts, observed=observed)
+        search = _Histories(
+            a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
+        )
     else:
         makes = partial(ScheduleSearch, a, b, universe, by, unexplained=unexplained)
         search = (
@@ -125,8 +135,14 @@ def separate(
             f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
+    if certify and search.by != "symbolic":
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and in {search.where} all is enumerated; leave out"
+            " --certificate or --by"
+        )
     start = monotonic()
     search.budget = budget or Budget()
+    search.refuted = [] if certify else None
     sizes, examined = sorted(few), 0
 
     limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
@@ -158,7 +174,7 @@ def separate(
         silent, counted = search.silent(sizes)
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
-    none = replace(answer(False, bound + silent), silent=counted)
+    none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
     ours = search.shipped() if shipped else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
@@ -181,12 +197,30 @@ def _with_shipped(
         execution=ours.execution,
         serial=ours.serial,
         ships=name,
+        certificate=None,
     )
 
 
-def same_format(a: Spec, b: Spec) -> str:
-    """The format that two specs are of; IsolitmusError if that is not one."""
-    named = {spec.format: spec.name for spec in (a, b) if spec.format is not None}
+def _certified(
+    none: Separation, a: Spec, b: Spec, refuted: Sequence[Refutation] | None
+) -> Separation:
+    """An answer "none" with what stands behind it, if that was kept."""
+    if refuted is None:
+        return none
+    trusted = (
+        "the clauses have a model for every history, up to names, that the one admits and the other forbids",
+        "these clauses are made of the texts below by checker/reading/symbolic.py, and an enumeration finds the same",
+        "what is left out of them by name was carried out, and is refused",
+        *none.assumptions,
+    )
+    claim = f"{a.name} admits nothing that {b.name} forbids: {none.bound}"
+    name = f"{a.name}-within-{b.name}"
+    return replace(none, certificate=Certificate(name, claim, tuple(refuted), trusted, (a, b)))
+
+
+def same_format(*specs: Spec) -> str:
+    """The format that specs are of; IsolitmusError if that is not one."""
+    named = {spec.format: spec.name for spec in specs if spec.format is not None}
     if len(named) > 1:
         parts = " and ".join(f"{name} of format {form}" for form, name in named.items())
         raise IsolitmusError(
@@ -194,6 +228,16 @@ def same_format(a: Spec, b: Spec) -> str:
             " protocols of one format, or one with a level"
         )
     return next(iter(named), DELTA)
+
+
+def scope_words(scope: Scope) -> str:
+    """A universe over tables, with what it has."""
+    parts = (
+        many(len(scope.statements), "statement"),
+        many(len(scope.readers), "reader"),
+        many(len(scope.inits), "initial table"),
+    )
+    return f"universe '{scope.name}' ({', '.join(parts)})"
 
 
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
@@ -220,6 +264,7 @@ class _UniverseSearch(Protocol):
     by: By
     budget: Budget
     tell: Callable[[int], None] | None
+    refuted: list[Refutation] | None
 
     @property
     def name(self) -> str: ...
@@ -247,6 +292,7 @@ class _Tables:
     assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self,
@@ -286,21 +332,14 @@ class _Tables:
 
     @property
     def where(self) -> str:
-        parts = [
-            f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
-            for things, kind in (
-                (self.scope.statements, "statement"),
-                (self.scope.readers, "reader"),
-                (self.scope.inits, "initial table"),
-            )
-        ]
-        return f"universe '{self.scope.name}' ({', '.join(parts)})"
+        return scope_words(self.scope)
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
         if self.by == "symbolic" and self.solver is not None:
             found, examined = self.solver.search(
-                self.a, self.b, self.scope, n, self.witnesses.accept, budget=self.budget
-            )
+                self.a, self.b, self.scope, n, self.witnesses.accept,
+                budget=self.budget, refuted=self.refuted,
+            )  # fmt: skip
         else:
             from isolitmus.checker.searching import table_exhaustive
 
@@ -331,12 +370,20 @@ class _Histories:
     among = ""
     confined = False
     largest = ABSTRACT_LARGEST
-    where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
-        self, a: Spec, b: Spec, by: By | None, *, unexplained: bool, sessions: bool, aborts: bool
+        self,
+        a: Spec,
+        b: Spec,
+        by: By | None,
+        vary: abstract.Varied,
+        *,
+        unexplained: bool,
+        sessions: bool,
+        aborts: bool,
     ) -> None:
         if unexplained:
             raise IsolitmusError(
@@ -347,9 +394,13 @@ class _Histories:
         _require(b, abstract.names_for(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = strict(a), outspoken(b)
-        self.vary = abstract.varied(a, b, sessions=sessions, aborts=aborts)
+        self.vary = vary
+        known = ", version orders observed" if vary.observed else ""
+        self.where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys{known})"
         self.options = "" if sessions else " --no-sessions"
         self.options += "" if aborts else " --no-aborts"
+        needed = abstract.observes_versions(a, b)
+        self.options += " --observed" if vary.observed and not needed else ""
         self.shipped = partial(shipped_history, a, b, sessions=sessions, aborts=aborts)
         self.by: By = by or "symbolic"
         self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
@@ -360,7 +411,7 @@ class _Histories:
             from isolitmus.checker.searching import abstract_symbolic
 
             found, examined = abstract_symbolic.search(
-                self.a, self.b, n, self.vary, budget=self.budget
+                self.a, self.b, n, self.vary, budget=self.budget, refuted=self.refuted
             )
         else:
             from isolitmus.checker.searching import abstract_exhaustive

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged
 from isolitmus.model.failing import UNNAMED
 from isolitmus.model.run import TOOK_EFFECT, same_bag
@@ -51,7 +51,7 @@ class Several:
     def _none(self) -> tuple[str, ...]:
         """Where the run that was seen differs from that of the possible ones which is most like it."""
         assert self.seen is not None
-        return min((compare(one, self.seen) for one in self.several.runs), key=len)
+        return min((run_differences(one, self.seen) for one in self.several.runs), key=len)
 
     @property
     def end(self) -> str:

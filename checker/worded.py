@@ -16,6 +16,8 @@ __all__ = ["LINES", "PAGES", "Paged", "Worded", "teller"]
 
 LINES: Mapping[str, str] = {
     "Interleavings": "interleaving_words.interleaving_lines",
+    "Lattice": "lattice_words.lattice_lines",
+    "Lattices": "lattice_words.lattices_lines",
     "Portrait": "portrait_words.portrait_lines",
     "Separation": "separation_words.separation_lines",
     "Sweep": "sweep_words.sweep_lines",
@@ -24,6 +26,7 @@ LINES: Mapping[str, str] = {
 PAGES: Mapping[str, str] = {
     "Checked": "notebook.checked_html",
     "Judged": "notebook.judged_html",
+    "Lattices": "lattice_page.lattices_html",
     "Separation": "notebook.separation_html",
 }
 """By result, what gives its page."""

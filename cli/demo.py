@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
 from isolitmus.checker.separation import separate
 from isolitmus.checker.telling.report import Demonstration, Replay, report
@@ -215,7 +215,7 @@ def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[Repl
 def _differences(predicted: Judged, observed: Judged | None) -> tuple[str, ...]:
     if observed is None:
         return ()
-    return (*compare(predicted.run, observed.run), *observed.differences)
+    return (*run_differences(predicted.run, observed.run), *observed.differences)
 
 
 def _say(replay: Replay, observed: Judged) -> None:

@@ -26,6 +26,7 @@ VERBS = {
     "demo": "Find the delete/insert reorder and the hole of WriteSerializable, and replay both on Delta.",
     "show": "What is in the catalogue: levels, protocols, litmus tests, scopes, matrices, engines, exceptions.",
     "separate": "The smallest history that A admits and B forbids.",
+    "compare": "Which levels imply which, with the smallest histories between neighbours; where your own one stands.",
     "sweep": "Count every candidate of a scope: what each protocol admits, and what levels say of that.",
     "run": "Carry litmus tests out, and compare with what they expect and with the model.",
     "export": "Write litmus tests as Python: for pytest, or as a script that needs PySpark and Delta alone.",

@@ -10,10 +10,12 @@ import typer
 
 from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
+from isolitmus.checker.telling.lattice_words import STANDS
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.forms import PICTURES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
+from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -23,22 +25,15 @@ from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from isolitmus.checker.answer import By, Separation
+    from isolitmus.checker.lattice import Strength
     from isolitmus.cli.carrying import Carried
 
 __all__ = ["separate"]
 
 FORMS = Forms(*PICTURES)
 
-RELATIONS = {
-    "equal": "equal to",
-    "stronger": "stronger than",
-    "weaker": "weaker than",
-    "incomparable": "incomparable with",
-    "unknown": "in an unknown relation to",
-}
 
-
-@writes(save=False)
+@writes(save=False, certificate=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
@@ -66,6 +61,12 @@ def separate(
     no_aborts: Annotated[
         bool, typer.Option("--no-aborts", help="Every transaction commits.")
     ] = False,
+    observed: Annotated[
+        bool,
+        typer.Option(
+            "--observed", help="Abstract histories of which the version orders are known."
+        ),
+    ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
@@ -87,6 +88,7 @@ def separate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
     ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -133,12 +135,16 @@ def separate(
                     unexplained=unexplained,
                     sessions=not no_sessions,
                     aborts=not no_aborts,
+                    certify=certificate is not None,
+                    observed=observed,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
             )
     if save is not None:
         _save(answers[0], save)
+    if certificate is not None:
+        write_certificates([a.certificate for a in answers if a.certificate], certificate)
     relation = _relation(answers) if both else None
     done: list[Carried] = []
     if form.quiet:
@@ -157,7 +163,7 @@ def separate(
         if relation is not None:
             bound = "" if all(answer.proved for answer in answers) else ", within that bound"
             bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
-            say(f"{specs[0].name} is {RELATIONS[relation]} {specs[1].name}{bound}.")
+            say(f"{specs[0].name} is {STANDS[relation]} {specs[1].name}{bound}.")
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
         say("Assumed: " + "; ".join(assumed) + ".")
     if done:
@@ -177,7 +183,7 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def _relation(answers: list[Separation]) -> str:
+def _relation(answers: list[Separation]) -> Strength:
     """How the first spec stands to the second, as far as was searched."""
     match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:

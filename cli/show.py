@@ -12,6 +12,7 @@ from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.finds import distinct, of_portrait
 from isolitmus.checker.portrait import portray
 from isolitmus.checker.running.denoting import denote
+from isolitmus.checker.telling.axiom_words import axiom_lines
 from isolitmus.checker.telling.draw import denotations, timeline
 from isolitmus.checker.telling.graphs import graph
 from isolitmus.checker.telling.portrait_words import portrait_lines
@@ -211,22 +212,11 @@ def _carried(entry: _Entry, carriers: list[str], done: list[Carried], *, quiet: 
 def _spec(kind: str) -> Callable[[str], _Entry]:
     def read(name: str) -> _Entry:
         spec = catalogue.spec(name)
-        return _Entry(spec.name, kind, spec.title, spec.source, spec.text, _axioms(spec))
+        return _Entry(
+            spec.name, kind, spec.title, spec.source, spec.text, "\n".join(axiom_lines(spec))
+        )
 
     return read
-
-
-def _axioms(spec: Spec) -> str:
-    words = {
-        "acyclic": "no cycle in",
-        "irreflexive": "nothing related to itself by",
-        "empty": "nothing related by",
-    }
-    lines = [f"{axiom.name}: {words[axiom.test]} {axiom.expr}" for axiom in spec.axioms]
-    lines += [
-        f"{one.name}: nothing is said of what is related by {one.expr}" for one in spec.silences
-    ]
-    return "\n".join(lines)
 
 
 def _litmus(name: str) -> _Entry:

@@ -19,7 +19,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
 from isolitmus.conformance.together import together
 from isolitmus.model.errors import TimeLimit, UndeterminedError, WaitsForEver
@@ -62,7 +62,7 @@ def differences(test: Litmus, under: Spec, carry: Carries) -> tuple[str, ...]:
         predicted = run(test, under)
     except SeveralRuns as several:
         observed = carry(test, under)
-        found = [compare(one, observed) for one in several.runs]
+        found = [run_differences(one, observed) for one in several.runs]
         if not all(found):
             raise
         return min(found, key=len)
@@ -79,7 +79,7 @@ def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
     """Where two runs of one test differ; ``checker.running.serial.Disagreement`` if the two executors do
     over its serial orders. Those and the levels follow from what is compared.
     """
-    found = compare(predicted.run, observed.run)
+    found = run_differences(predicted.run, observed.run)
     if not found:
         observed.serial  # noqa: B018 - by the model's executor and by DuckDB
     return found

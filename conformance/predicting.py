@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.running.serial import MOST_WRITERS, explain_serially
@@ -307,7 +307,9 @@ def predict(
     )
     why = () if found is None else tuple(refusal_words(found))
     serial = "" if found is not None else _serial(test, predicted)
-    return Prediction(window.statement.name, predicted, why, serial, compare(predicted, seen))
+    return Prediction(
+        window.statement.name, predicted, why, serial, run_differences(predicted, seen)
+    )
 
 
 def _serial(test: Litmus, run: Run) -> str:

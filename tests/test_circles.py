@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 import isolitmus.model
-from isolitmus.checker import answer, checks, portrait, runs, sweeps  # noqa: F401 - the results
+from isolitmus.checker import answer, checks, lattice, portrait, runs, sweeps  # noqa: F401 - the results
 from isolitmus.checker.locking import interleavings  # noqa: F401 - another
 from isolitmus.checker.worded import LINES, PAGES, Paged, Worded, teller
 

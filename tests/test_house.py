@@ -46,7 +46,7 @@ def modules() -> list[str]:
 
 SLOW = {
     f"isolitmus.checker.{name}"
-    for name in ("portrait", "proving.proof", "separation", "strategies")
+    for name in ("placing", "portrait", "proving.proof", "separation", "strategies")
 }
 """The modules whose examples take seconds."""
 

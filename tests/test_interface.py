@@ -139,6 +139,15 @@ def test_the_document_of_separate(ask):
     assert [set(answer) - of("`separate`") for answer in two] == [{"relation"}] * 2
 
 
+def test_the_document_of_compare(ask):
+    done = ask("compare", "causal", "read-atomic", "--universe", "abstract")
+    assert set(done) == of("`compare`")
+    (lattice,) = done["lattices"]
+    assert set(lattice) == of("each of its `lattices`")
+    assert set(lattice["edges"][0]) == of("each of their `edges`")
+    assert set(lattice["inclusions"][0]) == of("each of their `inclusions`")
+
+
 def test_the_document_of_sweep(ask):
     done = ask("sweep", "two-partitions", "--transactions", "2", "--cores", "1")
     assert set(done) == of("`sweep`")

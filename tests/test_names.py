@@ -23,6 +23,7 @@ ONE_THING = {
             "audit",
             "check",
             "claims",
+            "compare",
             "explain",
             "explore",
             "install",

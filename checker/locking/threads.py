@@ -81,7 +81,7 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
     """SeveralRuns if threads may go on in an order that has another end than this; UndeterminedError if in one of
     them some wait for each other for ever.
     """
-    from isolitmus.checker.comparing import compare
+    from isolitmus.checker.comparing import run_differences
 
     runs = [observed_run(litmus, done, protocol.name)]
     at_once: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
         running.choose = order.choose
         try:
             other = observed_run(litmus, running.execution(), protocol.name)
-            if all(compare(one, other) for one in runs):
+            if all(run_differences(one, other) for one in runs):
                 runs.append(other)
                 at_once = at_once or order.able[len(order.begin) - 1]
         except _Known:

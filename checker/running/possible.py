@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.run import SeveralRuns
@@ -41,7 +41,7 @@ def possible(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> Un
     try:
         for done in every_way(lambda: execute(litmus, protocol)):
             run = observed_run(litmus, done, protocol.name)
-            if all(compare(one, run) for one in runs):
+            if all(run_differences(one, run) for one in runs):
                 runs.append(run)
     except UndeterminedError as also:
         return undecided if also.problem == undecided.problem else also

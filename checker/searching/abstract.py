@@ -2,7 +2,7 @@
 
 Each of n transactions reads and writes each key at most once, reads first, from the initial
 transaction or from another one that writes the key. Nobody observes the version order unless a spec
-uses it without binding it. There are no predicate reads.
+uses it without binding it, or the search is told that somebody does. There are no predicate reads.
 
 Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Varied``). A session is a
 run of consecutive transactions, as any history is written once its transactions are numbered session
@@ -57,27 +57,33 @@ NAMES = frozenset((*relations_of("histories", "reads"), *sets_of("histories")))
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """Whether histories have sessions of several transactions, and transactions that aborted."""
+    """Whether histories have sessions of several transactions, and transactions that aborted, and whether the
+    version orders are ``observed``.
+    """
 
     sessions: bool
     aborts: bool
+    observed: bool = False
 
 
-def varied(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> Varied:
+def varied(
+    a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True, observed: bool = False
+) -> Varied:
     """What varies in the search of what ``a`` admits and ``b`` forbids, if it may.
 
     What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a`` looks
     at them, and fewer pairs never make it forbid what it allowed: what it admits with sessions it admits
-    without.
+    without. Version orders are observed if that is asked for, or a spec needs it, and one looks at them.
 
     >>> from isolitmus.specs.catalogue import level
     >>> varied(level("update-serializable"), level("causal"))
-    Varied(sessions=True, aborts=True)
+    Varied(sessions=True, aborts=True, observed=False)
     >>> varied(level("causal"), level("update-serializable")).sessions
     False
     """
     tells = "so" in b.needs or ("so" in a.needs and not increasing(a))
-    return Varied(sessions and tells, aborts and "Aborted" in a.needs | b.needs)
+    ordered = observes_versions(a, b) or (observed and (uses_versions(a) or uses_versions(b)))
+    return Varied(sessions and tells, aborts and "Aborted" in a.needs | b.needs, ordered)
 
 
 def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from isolitmus.checker.searching.abstract import (
     Histories,
     Linear,
     Varied,
-    observes_versions,
     uses_versions,
     varied,
 )
@@ -146,9 +145,10 @@ def search(
     4
     """
     budget, examined = budget or Budget(), 0
-    observed = observes_versions(a, b)
+    vary = vary or varied(a, b)
+    observed = vary.observed
     so_far: list[Bits] = []
-    for batch in history_batches(n, vary or varied(a, b), a, b):
+    for batch in history_batches(n, vary, a, b):
         said: list[Bits] = []
         for spec in (a, b):
             limit = budget.spent()

@@ -13,6 +13,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.refutation import refuted_clauses
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.searching.abstract import (
@@ -20,16 +21,17 @@ from isolitmus.checker.searching.abstract import (
     Histories,
     Linear,
     Varied,
-    observes_versions,
     uses_versions,
     varied,
 )
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.reading.solver import Model
     from isolitmus.checker.searching.abstract import OrderMatrix
     from isolitmus.model.history import History
@@ -42,12 +44,19 @@ CANONICAL = 4
 
 
 def search(
-    a: Spec, b: Spec, n: int, vary: Varied | None = None, *, budget: Budget | None = None
+    a: Spec,
+    b: Spec,
+    n: int,
+    vary: Varied | None = None,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
     proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
     then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
-    tell): what may be. A Limit, with how many, once the budget is spent.
+    tell): what may be. A Limit, with how many, once the budget is spent. ``refuted`` gets the question, if there
+    is none.
 
     >>> from isolitmus.specs.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
@@ -64,6 +73,9 @@ def search(
     except Limit as limit:
         limit.examined = space.examined
         raise
+    if best is None and refuted is not None:
+        says = f"no history of {many(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 
 
@@ -76,7 +88,7 @@ class _HistorySpace:
         self.gates = Gates()
         self.histories = _histories(self.gates, n, vary, a, b)
         self.given: list[OrderMatrix[int]] = []
-        if observes_versions(a, b):
+        if vary.observed:
             self.given = [self.gates.order(n) for _ in KEYS]
         self.universal = (uses_versions(b) and not self.given) or "co" in b.bound
         orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])

@@ -24,11 +24,13 @@ from isolitmus.specs.catalogue import litmus, litmus_names
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.checker.running.serial import Serial
     from isolitmus.model.execution import Execution
     from isolitmus.model.spec import Spec
 
-__all__ = ["Shipped", "shipped_history", "shipped_run"]
+__all__ = ["Shipped", "shipped_histories", "shipped_history", "shipped_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,7 @@ def shipped_history(
     >>> shipped_history(level("causal"), level("read-committed")).test.name
     'history-write-cycle'
     """
-    for test in _catalogue():
-        if not isinstance(test, HistoryTest):
-            continue
+    for test in shipped_histories():
         alone = all(len(session) == 1 for session in test.history.sessions)
         done = all(t.status == "committed" for t in test.history.transactions)
         if (sessions or alone) and (aborts or done):
@@ -68,6 +68,11 @@ def shipped_history(
             ):
                 return Shipped(test, verdict)
     return None
+
+
+def shipped_histories() -> Iterator[HistoryTest]:
+    """The catalogue's abstract histories, smallest first."""
+    return (test for test in _catalogue() if isinstance(test, HistoryTest))
 
 
 def shipped_run(

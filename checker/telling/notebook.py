@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["checked_html", "judged_html", "separation_html"]
+__all__ = ["THEMES", "checked_html", "judged_html", "separation_html"]
 
 THEMES = (
     (LIGHT, "light", ":is([data-jp-theme-light=true], [theme=light], .vscode-light)"),

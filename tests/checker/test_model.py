@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.delta.conflicts import adds_meet_reads
 from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
@@ -201,7 +201,7 @@ def test_a_run_retraced_is_the_run(test, name):
     run = observed_run(test, execute(test, protocol(name)), name)
     judged = Judged(test, run)
     assert judged.frame is not None
-    assert compare(run, run) == ()
+    assert run_differences(run, run) == ()
     own = explain_serially(test, run)
     assert 0 not in own.unexplained
     assert (len(run.versions) - 1 in own.unexplained) == (not own.orders)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import run
 from isolitmus.checker.several import Several
 from isolitmus.checker.strategies import predicates
@@ -123,9 +123,9 @@ def test_the_true_ending_is_among_the_possible_ones(pair, name):
     found = Several(test, undecided.value, None)
     event(f"certain: {sum(len(ways) == 1 for ways in found.ends.values())} of {len(found.ends)}")
     runs = undecided.value.runs
-    assert any(not compare(one, true) for one in runs), (
+    assert any(not run_differences(one, true) for one in runs), (
         plain,
-        min((compare(one, true) for one in runs), key=len),
+        min((run_differences(one, true) for one in runs), key=len),
     )
     assert Several(test, undecided.value, true).end == "predicted"
     with pytest.raises(SeveralRuns):  # one of them: so it is no mismatch

@@ -16,7 +16,7 @@ from jinja2.filters import escape
 
 from isolitmus.checker import check, run, runs, separate
 from isolitmus.checker.answer import Separation
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.telling.figures import Made
 from isolitmus.checker.telling.notebook import separation_html
@@ -46,7 +46,7 @@ def found():
 def replayed(predicted, **changes):
     """The model replayed on itself, under another name; ``changes`` are what it did otherwise."""
     done = replace(predicted.run, engine="delta", engine_version=ENGINE, **changes)
-    return Replay(predicted, Judged(predicted.litmus, done), compare(predicted.run, done))
+    return Replay(predicted, Judged(predicted.litmus, done), run_differences(predicted.run, done))
 
 
 def page(found, *replays, headline="The model replayed on itself.", advised=()):

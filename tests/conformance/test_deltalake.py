@@ -6,7 +6,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
 from isolitmus.conformance import deltalake
 from isolitmus.conformance.deltalake.rendering import render
@@ -165,7 +165,7 @@ def test_the_catalogue_is_as_predicted_or_refused(worker, name, release, under):
         return
     assert seen.differences == ()
     if not seen.apart:
-        assert compare(run(test, protocol(under)).run, seen.run) == ()
+        assert run_differences(run(test, protocol(under)).run, seen.run) == ()
 
 
 @pytest.mark.slow
@@ -259,7 +259,7 @@ def test_of_every_pair_model_and_engine_say_the_same(worker, a, partitions):
     for b in STATEMENTS:
         test = read_litmus(PAIR.format(a=a, b=b, partitions=partitions), "pair")
         seen = deltalake.replay(test, under, talking)
-        assert compare(run(test, protocol(under)).run, seen) == (), b
+        assert run_differences(run(test, protocol(under)).run, seen) == (), b
 
 
 @pytest.mark.parametrize("name", ["reorder", "compacted-twice", "deleted-during-optimize"])

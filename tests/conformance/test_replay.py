@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged
 from isolitmus.conformance import replay
 from isolitmus.conformance.tables import PROTOCOLS, tables_made
@@ -300,7 +300,7 @@ def test_clients_do_what_the_model_says(session):
     test = read_litmus(CLIENTS, "clients")
     predicted = run(test, protocol(SERIALIZABLE))
     observed = Judged(test, replay(test, SERIALIZABLE, session))
-    assert compare(predicted.run, observed.run) == ()
+    assert run_differences(predicted.run, observed.run) == ()
     assert observed.serial == predicted.serial
     assert outcomes(observed.run)["twice"] == "error:TooManyRows"
     assert observed.run.tables["t"] == ((None, 0), (1, 0), (3, 0), (7, 1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis.strategies import just
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import compare
+from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.locking import threads
 from isolitmus.checker.locking.carrying import LitmusUnderWay
 from isolitmus.conformance.agreement import differences, explore
@@ -59,7 +59,7 @@ def outcomes(test, under):
         several.value
     )
     runs = several.value.runs
-    assert all(compare(one, other) for one in runs for other in runs if one is not other)
+    assert all(run_differences(one, other) for one in runs for other in runs if one is not other)
     return {
         tuple(
             (t.outcome, t.rows if t.outcome == "committed" else None)

@@ -1,0 +1,78 @@
+"""``isolitmus compare``: who implies whom, as a table, a picture, a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isolitmus.checker.placing import compare as place
+from isolitmus.checker.separation import ABSTRACT
+from isolitmus.checker.telling.lattice_words import lattices_lines
+from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.options import Json, Memory, Time, budget, sizes
+from isolitmus.cli.output import progress, say, writes
+from isolitmus.specs import scope, spec
+from isolitmus.specs.catalogue import levels
+from isolitmus.specs.writing import write_whole
+
+__all__ = ["compare"]
+
+FORMS = Forms(*PICTURES, *TABLES)
+
+
+@writes(html=False)
+def compare(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[LEVEL]...",
+            help="Names or .cat files; one is placed among all levels, none: all levels.",
+        ),
+    ] = None,
+    *,
+    universe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="table|abstract|FILE",
+            help="abstract, or table (or another scope, or a scope file); default: both.",
+        ),
+    ] = None,
+    transactions: Annotated[
+        str | None, typer.Option(metavar="N|N..M", help="How many, readers among them: N or N..M.")
+    ] = None,
+    time: Time = None,
+    memory: Memory = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
+    ] = None,
+    as_: Annotated[str | None, FORMS.option] = None,
+    as_json: Json = False,
+) -> int:
+    """Exit status 3 if of some pair it is unknown who implies whom, or a level that was named could not be asked,
+    else 0.
+    """
+    form = FORMS.chosen(as_, as_json=as_json)
+    within = budget(time, memory)
+    asked = None if transactions is None else sizes(transactions)
+    inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
+    given = [spec(name) for name in dict.fromkeys(names or ())]
+    focus = [one.name for one in given] if len(given) == 1 else []
+    if len(given) < 2:
+        known = {one.name for one in given}
+        given += [spec(name) for name in levels() if name not in known]
+    with progress("compare") as tell:
+        found = place(given, inside, focus=focus, transactions=asked, budget=within, progress=tell)
+    if form.quiet:
+        form.show([found], found.to_json)
+    else:
+        for line in lattices_lines(found):
+            say(line)
+    if html is not None:
+        from isolitmus.checker.telling.lattice_page import lattices_page
+        from isolitmus.cli.made import made
+
+        write_whole(html, lattices_page(found, made()))
+    named = set(focus or [one.name for one in given] if names or universe is None else ())
+    return 0 if found.decided and not named & found.apart.keys() else 3

@@ -1,0 +1,213 @@
+"""What texts imply is so in every frame: random specs, random frames; and what ships agrees with its histories."""
+
+from dataclasses import replace
+from itertools import chain, islice, permutations
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from isolitmus.checker.proving.implication import ENDS, included, structural
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.searching.shipped import shipped_histories
+from isolitmus.checker.strategies import histories
+from isolitmus.model.frame import Frame
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.relation import Relation
+from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import level, levels, litmus, litmus_names
+
+NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3
+WRITES = {"wr": (True, False), "rw": (False, True)}
+"""Of which relations the first, or the second, is a writer."""
+
+sets = st.recursive(
+    st.sampled_from(SETS).map(Name),
+    lambda inner: st.one_of(
+        st.builds(Binary, st.sampled_from("|&\\"), inner, inner),
+        st.builds(Unary, st.just("~"), inner),
+    ),
+    max_leaves=2,
+)
+relations = st.recursive(
+    st.one_of(st.sampled_from(NAMES).map(Name), sets.map(Bracket)),
+    lambda inner: st.one_of(
+        st.builds(Binary, st.sampled_from("|;|;&\\"), inner, inner),
+        st.builds(Unary, st.sampled_from(["+", "*", "?", "^-1"]), inner),
+    ),
+    max_leaves=5,
+)
+axioms = st.builds(
+    Axiom, st.sampled_from(["acyclic", "irreflexive", "empty"]), relations, st.just("one")
+)
+pairs = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=5).map(
+    lambda some: Relation.of(NODES, some)
+)
+
+
+def frame_of(some, members):
+    """A frame whose writers are those in the set, and those who must be."""
+    relations = dict(zip(NAMES, some, strict=True))
+    sets = dict(zip(SETS, members, strict=True))
+    for name, ends in WRITES.items():
+        for pair in relations[name].pairs():
+            for node, writes in zip(pair, ends, strict=True):
+                sets["Writer"] |= writes << node
+    return Frame(tuple("abc"), relations, sets)
+
+
+frames = st.builds(
+    frame_of,
+    st.tuples(*[pairs] * len(NAMES)),
+    st.tuples(*[st.integers(0, 2**NODES - 1)] * len(SETS)),
+)
+
+
+def spec_of(*some):
+    plain = read('"Mine" empty so as none', "mine")
+    return replace(plain, axioms=some, needs=frozenset((*NAMES, *SETS)))
+
+
+def near(axiom):
+    """Axioms that are like another one, so that one often implies the other."""
+    expr = axiom.expr
+    shapes = [expr, Unary("+", expr), Unary("?", expr), Binary(";", expr, expr)]
+    shapes += [Binary("|", expr, Name(name)) for name in NAMES]
+    shapes += [Binary("&", expr, Name(name)) for name in NAMES]
+    shapes += [Binary(";", Bracket(Name(name)), expr) for name in SETS]
+    if isinstance(expr, Binary):
+        shapes += [expr.left, expr.right, Binary(expr.op, expr.right, expr.left)]
+    tests = st.sampled_from(["acyclic", "irreflexive", "empty"])
+    return st.builds(Axiom, tests, st.sampled_from(shapes), st.just("other"))
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@given(data=st.data())
+def test_what_is_implied_by_its_text_is_implied_in_every_frame(data):
+    first = data.draw(axioms)
+    a, b = spec_of(first), spec_of(data.draw(near(first)))
+    if data.draw(st.booleans()):
+        a, b = b, a
+    assume(structural(a, b) is not None)
+    for _ in range(8):
+        frame = data.draw(frames)
+        if admission(a)(frame):
+            assert admission(b)(frame), structural(a, b)
+
+
+def relation(text):
+    return read(f'"A" empty {text} as none', "a").axioms[0].expr
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ("wr ; so", "(so | wr)+"),
+        ("(so | wr) ; rw?", "(so | wr | rw)+"),
+        ("(wr+)*", "wr*"),
+        ("[Writer] ; wr ; [Writer]", "wr ; [Writer]"),
+        (r"[Writer \ Reader] ; wr", "[Writer] ; wr"),
+        (r"(wr \ so) ; rw", "wr ; rw"),
+        ("(wr ; rw)^-1", "rw^-1 ; wr^-1"),
+        ("so & (wr ; rw)", "wr ; rw"),
+    ],
+)
+def test_what_lies_within_what(inner, outer):
+    assert included(relation(inner), [relation(outer)])
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ("so+", "so"),
+        ("wr ; [Writer]", "[Writer] ; wr"),
+        (r"wr \ so", "so"),
+        ("wr?", "wr+"),
+        ("[~Writer] ; wr", "[Writer] ; wr"),
+        ("so", "so & wr"),
+        (r"wr", r"wr \ so"),
+        ("wr^-1", "wr"),
+    ],
+)
+def test_what_does_not_lie_within_it(inner, outer):
+    assert not included(relation(inner), [relation(outer)])
+
+
+def test_a_circle_may_begin_anywhere():
+    a = read('"A" irreflexive wr ; rw as one', "a")
+    b = read('"B" irreflexive rw ; wr as other', "b")
+    assert structural(a, b)
+    assert structural(a, read('"C" acyclic rw ; wr as other', "c")) is None
+
+
+def test_several_axioms_together_imply_one():
+    a = read('"A" acyclic so as one irreflexive wr ; rw as two', "a")
+    b = read('"B" irreflexive so ; so | rw ; wr as other', "b")
+    assert structural(a, b).grounds == (("other", ("one", "two")),)
+
+
+def test_a_level_that_looks_at_reads_is_not_implied_by_one_that_does_not():
+    """Where reads are nodes so leads from the initial transaction, too: what is empty without need not be with."""
+    a = read('"A" empty so as one', "a")
+    b = read('"B" empty so as one empty rf & po as two', "b")
+    assert structural(a, b) is None
+
+
+def frames_that_ship():
+    """Those of the catalogue's histories, under some version order, and of its runs on tables."""
+    for name in litmus_names():
+        test = litmus(name)
+        if isinstance(test, HistoryTest):
+            yield test.history.frames()
+        elif not test.raw:
+            yield [execution_frame(execute(test))]
+
+
+def test_relations_come_from_whom_they_are_said_to():
+    """The premise of ENDS, in whatever frame there is without reads."""
+    counted = 0
+    for frame in chain.from_iterable(frames_that_ship()):
+        writers = frame.sets["Writer"]
+        for name, ends in ENDS.items():
+            for pair in frame.relations[name].pairs():
+                assert all(
+                    end is None or writers >> node & 1 for node, end in zip(pair, ends, strict=True)
+                )
+                counted += 1
+    assert counted > 300
+
+
+@given(histories())
+def test_relations_of_random_histories_come_from_whom_they_are_said_to(history):
+    for frame in islice(history.frames(), 4):
+        writers = frame.sets["Writer"]
+        for name, ends in ENDS.items():
+            for pair in frame.relations[name].pairs():
+                assert all(
+                    end is None or writers >> node & 1 for node, end in zip(pair, ends, strict=True)
+                )
+
+
+def test_writers_alone_lead_back_to_writers():
+    weaker, stronger = level("write-serializable"), level("update-serializable")
+    cycles = read('"A" acyclic wr | ww as one', "a")
+    assert structural(weaker, cycles)
+    assert structural(stronger, cycles)
+    assert structural(weaker, read('"B" acyclic wr | ww | so as one', "b")) is None
+    assert structural(weaker, read('"C" acyclic wr | ww | rw as one', "c")) is None
+
+
+def test_no_history_of_the_catalogue_speaks_against_what_texts_imply():
+    known = {name: level(name) for name in levels()}
+    said = [
+        {name: str(check_history(test.history, one)) for name, one in known.items()}
+        for test in shipped_histories()
+    ]
+    proved = [(a, b) for a, b in permutations(known, 2) if structural(known[a], known[b])]
+    assert ("serializable", "snapshot-isolation") in proved
+    assert [
+        (a, b) for a, b in proved for each in said if (each[a], each[b]) == ("allowed", "forbidden")
+    ] == []

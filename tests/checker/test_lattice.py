@@ -1,0 +1,234 @@
+"""``compare``: what it finds is an order, its histories tell apart what they are said to, and a wrong answer is caught."""
+
+from dataclasses import replace
+from itertools import permutations, product
+
+import networkx as nx
+import pytest
+
+from isolitmus.checker import compare, placing, separate
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.checker.running.serial import Disagreement
+from isolitmus.checker.searching.abstract import NAMES, Varied
+from isolitmus.checker.searching.abstract_exhaustive import history_batches
+from isolitmus.checker.telling.lattice_words import lattices_lines, standing_words
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.specs import level, protocol
+from isolitmus.specs.cat import read
+from isolitmus.specs.catalogue import levels
+from isolitmus.specs.litmus_file import read_litmus
+
+
+@pytest.fixture(scope="module")
+def every():
+    """All levels, in both universes."""
+    return compare([level(name) for name in levels()])
+
+
+@pytest.fixture(params=[0, 1], ids=["abstract", "table"])
+def lattice(every, request):
+    return every.lattices[request.param]
+
+
+def admits(test, name):
+    """What a level says of what a file holds."""
+    again = read_litmus(str(test), test.name)
+    if isinstance(again, HistoryTest):
+        return str(check_history(again.history, level(name)))
+    return str(judge_execution(execute(again, level(name)), level(name)))
+
+
+def test_all_is_decided(every):
+    assert every.decided
+    assert {name for one in every.lattices for name in one.specs} == {*levels()}
+
+
+def test_implying_is_a_preorder(lattice):
+    holds = {pair for pair, one in lattice.inclusions.items() if one.holds}
+    for a, b, c in permutations(lattice.specs, 3):
+        assert (a, c) in holds or not {(a, b), (b, c)} <= holds
+    assert {*lattice.inclusions} == {*permutations(lattice.specs, 2)}
+
+
+def test_neighbours_give_everything_back(lattice):
+    """The closure of the reduction is the relation, and the reduction has nothing in vain."""
+    graph = nx.DiGraph((edge.stronger, edge.weaker) for edge in lattice.edges)
+    graph.add_nodes_from(lattice.nodes)
+    closed = nx.transitive_closure(graph)
+    strict = {
+        (one, other)
+        for one, other in permutations(lattice.nodes, 2)
+        if lattice.relation(one[0], other[0]) == "stronger"
+    }
+    assert {*closed.edges} == strict
+    assert nx.is_directed_acyclic_graph(graph)
+    for edge in graph.edges:
+        fewer = graph.copy()
+        fewer.remove_edge(*edge)
+        assert not nx.has_path(fewer, *edge)
+
+
+def test_equal_levels_stand_together(lattice):
+    assert sorted(name for node in lattice.nodes for name in node) == sorted(lattice.specs)
+    for node in lattice.nodes:
+        for a, b in product(node, lattice.specs):
+            assert (lattice.relation(a, b) == "equal") == (b in node)
+
+
+def test_what_tells_neighbours_apart_does_so_when_read_again(lattice):
+    for edge in lattice.edges:
+        assert edge.back.holds is False
+        told = [admits(edge.back.test, name) for name in (edge.back.a, edge.back.b)]
+        assert told == ["allowed", "forbidden"]
+        assert edge.back.a in edge.weaker
+        assert edge.back.b in edge.stronger
+
+
+def test_each_pair_that_is_apart_has_a_history(lattice):
+    for (a, b), one in lattice.inclusions.items():
+        assert (one.test is None) == one.holds
+        if one.test is not None:
+            assert [admits(one.test, name) for name in (a, b)] == ["allowed", "forbidden"]
+
+
+def test_what_is_shown_between_neighbours_is_the_smallest(every):
+    for edge in every.lattices[0].edges:
+        n = len(edge.back.test.history.transactions)
+        assert edge.back.smallest
+        if n > 1:
+            a, b = level(edge.back.a), level(edge.back.b)
+            for observed in (False, True):
+                fewer = separate(
+                    a, b, "abstract", transactions=range(1, n), observed=observed, shipped=False
+                )
+                assert fewer.found is False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("observed", [False, True])
+def test_trying_every_history_says_the_same(every, observed):
+    """Of up to two transactions: whom a history of the enumeration tells apart, the lattice does."""
+    lattice = every.lattices[0]
+    specs = [level(name) for name in lattice.specs]
+    assert all(spec.needs <= NAMES for spec in specs)
+    found = set()
+    for n in (1, 2):
+        for batch in history_batches(n, Varied(sessions=True, aborts=True), *specs):
+            assert not batch.more
+            said = {
+                spec.name: batch.valid[:, None] & batch.admits(spec, observed=observed)
+                for spec in specs
+            }
+            for a, b in permutations(lattice.specs, 2):
+                if (said[a] & ~said[b]).any():
+                    found.add((a, b))
+    apart = {pair for pair, one in lattice.inclusions.items() if one.holds is False}
+    assert found <= apart
+    assert observed or ("snapshot-isolation", "serializable") in found
+
+
+def test_the_answer_that_depends_on_the_universe_is_one_sentence(every):
+    said = standing_words(every, "write-serializable", "snapshot-isolation")
+    assert said == (
+        "write-serializable is incomparable with snapshot-isolation in universe 'abstract', and"
+        " stronger than it in universe 'table' (proved)."
+    )
+    assert said in list(lattices_lines(every))
+
+
+THREE = ("serializable", "snapshot-isolation", "prefix-consistency")
+
+
+def three():
+    return [level(name) for name in THREE]
+
+
+def test_a_verdict_that_is_turned_round_is_caught(monkeypatch):
+    """Prefix consistency is said to forbid write skew, which snapshot isolation admits: and that implies it."""
+    true = placing.check_history
+
+    def turned(history, spec):
+        verdict = true(history, spec)
+        if spec.name == "prefix-consistency" and str(verdict) == "allowed":
+            return true(history, level("write-serializable"))
+        return verdict
+
+    monkeypatch.setattr(placing, "check_history", turned)
+    with pytest.raises(Disagreement, match="by their texts"):
+        compare(three(), "abstract")
+
+
+def test_a_history_against_a_proof_is_caught(monkeypatch):
+    monkeypatch.setattr(placing, "structural", lambda a, b: f"{a.name} and {b.name}")
+    with pytest.raises(Disagreement, match="by their texts"):
+        compare(three(), "abstract")
+
+
+def test_two_texts_of_one_level_are_equal():
+    mine = read(
+        '"Mine" with ww from versions empty [Aborted] ; wr as no-aborted-read'
+        " acyclic rw | so | ww | wr as order",
+        "mine",
+    )
+    found = compare([mine, *three()], "abstract", focus=["mine"]).lattices[0]
+    assert found.relation("mine", "serializable") == "equal"
+    assert found.inclusions["mine", "serializable"].proof
+    assert "mine is equal to serializable: proved equal" in list(lattices_lines(compare([mine, *three()], "abstract", focus=["mine"])))  # fmt: skip
+    assert found.graph.chosen == {"mine = serializable"}
+
+
+def test_a_level_that_needs_an_observer_is_compared_where_there_is_one():
+    mine = read('"Mine" acyclic ww as order', "mine")
+    found = compare([mine, *three()], "abstract").lattices[0]
+    assert "version orders observed" in found.where
+    assert found.relation("mine", "prefix-consistency") == "weaker"
+    assert all("<" in str(edge.back.test.history.to_table()) for edge in found.edges[2:])
+
+
+def test_a_limit_leaves_pairs_unknown():
+    found = compare(three(), "abstract", budget=Budget(0))
+    lattice = found.lattices[0]
+    assert not lattice.edges or lattice.ended
+    mine = read('"Mine" acyclic so | wr | rival & (po ; rf^-1) as order', "mine")
+    found = compare([mine, *three()], "abstract", budget=Budget(0)).lattices[0]
+    assert not found.decided
+    assert "the time limit of 0 s ended it" in found.ended
+    assert "unknown" in {found.relation("mine", name) for name in THREE}
+
+
+def test_protocols_of_one_format_are_compared_on_tables():
+    """Neither implies the other: at Serializable Delta does not look at what changes no data."""
+    names = ["delta-serializable", "delta-write-serializable"]
+    found = compare([protocol(name) for name in names], transactions=[2])
+    (lattice,) = found.lattices
+    assert lattice.universe == "table"
+    assert lattice.relation(*names) == "incomparable"
+    assert sum("admits, delta-" in line for line in lattices_lines(found)) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["serializable"], "1 level to compare; two at least are wanted"),
+        (["serializable", "serializable"], "two of the levels are called serializable"),
+        (["delta-serializable", "locking-serializable"], "of format locking: no history is of both"),
+        (["databricks-serializable-newest", "serializable"], "is silent on some histories"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused(names, message):
+    from isolitmus.specs import spec
+
+    with pytest.raises(IsolitmusError, match=message):
+        compare([spec(name) for name in names])
+
+
+def test_what_no_universe_has_is_said():
+    strange = read('"Strange" empty removes-meets-removes as none', "strange")
+    found = compare([strange, *three()], "abstract")
+    assert found.apart == {"strange": "universe 'abstract' does not have removes-meets-removes"}
+    assert any("strange was not compared" in line for line in lattices_lines(found))
+    with pytest.raises(IsolitmusError, match="no two of these can be asked in one universe"):
+        compare([strange, replace(strange, name="other")], "abstract")

@@ -2,7 +2,7 @@
 
 The latter are drawn without rejecting any: they grow, operation by operation, and one stays if the levels still say
 what was asked. Where nothing that grew from nothing is forbidden, the same operations grow around the smallest history
-that is (``separate``); so what fails shrinks to that.
+that is, which a solver finds; so what fails shrinks to that.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import strategies as st
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.separation import ABSTRACT, separate
+from isolitmus.checker.searching.abstract import NAMES
+from isolitmus.checker.searching.abstract_symbolic import search
 from isolitmus.model.budget import Budget
+from isolitmus.model.combine import outspoken, strict
 from isolitmus.model.errors import HistoryError, IsolitmusError
 from isolitmus.model.history import History
-from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Transaction, Version, Write
 from isolitmus.model.verdict import Allowed, Forbidden
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Asked", "any_histories", "grown_histories"]
+__all__ = ["Between", "any_histories", "grown_histories"]
 
 MOVES = 5
 """So many moves are drawn for each transaction, at most."""
@@ -78,7 +79,7 @@ def any_histories(
     )
 
 
-class Asked(NamedTuple):
+class Between(NamedTuple):
     """What is asked of drawn histories."""
 
     level: Spec
@@ -113,7 +114,7 @@ class _Move(NamedTuple):
     """Whose version it reads, whose session it continues."""
 
 
-def grown_histories(of: Asked, *, least: int, most: int, keys: str) -> st.SearchStrategy[History]:
+def grown_histories(of: Between, *, least: int, most: int, keys: str) -> st.SearchStrategy[History]:
     """Histories of committed transactions of which holds what is asked. IsolitmusError if there is none of this size."""
     moves = st.builds(
         _Move,
@@ -122,24 +123,19 @@ def grown_histories(of: Asked, *, least: int, most: int, keys: str) -> st.Search
         st.sampled_from(keys),
         st.integers(0, most),
     )
-    core = None if of.forbidden_by is None else _core(of.level, of.forbidden_by)
-    if core is not None and of.forbidden_by is not None:
-        for what, there, given in (
-            ("transaction", len(core.transactions), most),
-            ("key", len(_keys(core)), len(keys)),
-        ):
-            if there > given:
-                raise IsolitmusError(
-                    f"the smallest history that {of.level.name} admits and {of.forbidden_by.name} forbids"
-                    f" has {many(there, what)}; at most {given} were asked for"
-                )
+    core = None if of.forbidden_by is None else _core(of.level, of.forbidden_by, most)
+    if core is not None and len(_keys(core)) > len(keys):
+        raise IsolitmusError(
+            f"the smallest history that is between the levels has {many(len(_keys(core)), 'key')}; at most"
+            f" {len(keys)} were asked for"
+        )
     return _grown(of, st.lists(moves, max_size=MOVES * most), core, least=least, keys=keys)
 
 
 @st.composite
 def _grown(
     draw: DrawFn,
-    of: Asked,
+    of: Between,
     moves: st.SearchStrategy[list[_Move]],
     core: History | None,
     *,
@@ -212,14 +208,21 @@ def _continued(history: History, number: int, other: int) -> History | None:
     return History(history.transactions, tuple(map(tuple, sessions)), history.order)
 
 
-def _core(level: Spec, forbidden_by: Spec) -> History:
+def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
     """The smallest history that one level admits and another forbids."""
-    found = separate(level, forbidden_by, ABSTRACT, budget=Budget(SECONDS))
-    if not isinstance(found.litmus, HistoryTest):
+    lacking = sorted((level.needs | forbidden_by.needs) - NAMES)
+    if lacking:
         raise IsolitmusError(
-            f"no history is known that {level.name} admits and {forbidden_by.name} forbids: {found.bound}"
+            f"{level.name} and {forbidden_by.name} need {', '.join(lacking)}, which drawn histories do not have"
         )
-    return found.litmus.history
+    for n in range(1, most + 1):
+        found, _ = search(strict(level), outspoken(forbidden_by), n, budget=Budget(SECONDS))
+        if found is not None:
+            return found
+    raise IsolitmusError(
+        f"no history is known that {level.name} admits and {forbidden_by.name} forbids, with at most"
+        f" {many(most, 'transaction')}"
+    )
 
 
 def _keys(history: History) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.drawn_histories import Asked, any_histories, grown_histories
+from isolitmus.checker.drawn_histories import Between, any_histories, grown_histories
 from isolitmus.checker.own_jobs import OwnJobs
 from isolitmus.checker.own_table import OwnTable
 from isolitmus.checker.timing import TIMES, queues, schedule_at
@@ -387,7 +387,7 @@ def histories(
             "predicates and observed are drawn without a level; leave them out, or level"
         )
     forbids = forbidden_by if forbidden_by is None else _spec(forbidden_by)
-    asked = Asked(_spec(level), forbids)
+    asked = Between(_spec(level), forbids)
     return grown_histories(asked, least=least, most=most, keys=keys)
 
 

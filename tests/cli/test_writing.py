@@ -20,6 +20,7 @@ from isolitmus.specs.writing import only_writer, write_whole
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
+    ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],

@@ -16,6 +16,7 @@ from isolitmus.checker.telling.axiom_words import axiom_lines
 from isolitmus.checker.telling.draw import denotations, timeline
 from isolitmus.checker.telling.graphs import graph
 from isolitmus.checker.telling.portrait_words import portrait_lines
+from isolitmus.checker.triviality import triviality
 from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named
@@ -57,6 +58,7 @@ class _Entry(Drawn, Tabular):
     denoted: Denoted | None = None
     portrait: Portrait | None = None
     carried: Carried | None = None
+    trivial: str | None = None
 
     @property
     def graph(self) -> DependencyGraph:
@@ -87,6 +89,8 @@ class _Entry(Drawn, Tabular):
             ]
         if self.portrait is not None:
             document["portrait"] = self.portrait.to_json()
+        if self.trivial is not None:
+            document["trivial"] = self.trivial
         if self.carried is not None:
             document |= {"replays": self.carried.documents, **self.carried.aside}
         return document
@@ -186,7 +190,9 @@ def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
 
 
 def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
-    """A protocol with its portrait, if its format has such."""
+    """A protocol with its portrait, if its format has such; a level with what makes it trivial."""
+    if entry.kind == "level":
+        return replace(entry, trivial=triviality(catalogue.spec(name), budget=budget))
     if entry.kind != "protocol":
         return entry
     spec = catalogue.protocol(name)
@@ -282,6 +288,8 @@ def _print(entry: _Entry) -> None:
     say(f"{entry.name} ({entry.kind}): {entry.title}")
     if entry.source:
         say(f"Source: {entry.source}")
+    if entry.trivial is not None:
+        say(f"Note: {entry.trivial}.")
     if entry.picture:
         say()
         say_text(entry.picture)

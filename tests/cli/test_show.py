@@ -7,9 +7,10 @@ import pytest
 
 from isolitmus.checker.running.denoting import denote
 from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.triviality import triviality
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus
-from isolitmus.specs.catalogue import litmus_names
+from isolitmus.specs.catalogue import every_level, litmus_names
 
 SPECS = Path(__file__).parents[2] / "specs"
 KINDS = {
@@ -166,3 +167,28 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     assert (promise["level"], promise["kept"]) == ("snapshot-isolation", False)
     shares = {(s["scope"], s["transactions"]) for s in document["portrait"]["shares"]}
     assert {("two-partitions", 2), ("two-partitions", 3), ("writers-unpartitioned", 3)} <= shares
+
+
+@pytest.mark.parametrize(
+    ("axiom", "says"),
+    [
+        ("acyclic so & wr as slip", "allows every history: it forbids none up to 3 transactions"),
+        ("empty [Reader | Writer] as slip", "forbids every history: it allows none up to 3 transactions"),
+        ("with co from linearisations empty co \\ co as slip", "allows every history: it forbids none up to 3"),
+    ],
+)  # fmt: skip
+def test_a_level_that_says_the_same_of_every_history_is_reported(
+    call, tmp_path, monkeypatch, axiom, says
+):
+    monkeypatch.chdir(tmp_path)
+    Path("slip.cat").write_text(f'"Slip" {axiom}', "utf-8")
+    status, out, _ = call("show", "slip.cat")
+    assert status == 0
+    assert f"Note: slip {says}" in out
+    document = json.loads(call("show", "slip.cat", "--json")[1])
+    assert says in document[0]["trivial"]
+
+
+@pytest.mark.parametrize("name", every_level())
+def test_no_level_that_ships_says_the_same_of_every_history(name):
+    assert triviality(level(name)) is None

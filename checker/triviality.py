@@ -1,0 +1,53 @@
+"""Levels that say the same of every history: most often a slip of their author."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.searching.abstract import names_for
+from isolitmus.checker.separation import ABSTRACT, separate
+from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
+
+if TYPE_CHECKING:
+    from isolitmus.model.budget import Budget
+
+__all__ = ["triviality"]
+
+SIZES = (1, 2, 3)
+"""So many transactions have the histories that are asked; beyond, those of the catalogue."""
+EVERYTHING = Spec("everything", "Everything", "", "", (), {})
+"""What allows every history."""
+ANYONE = Bracket(Binary("|", Name("Writer"), Name("Reader")))
+NOTHING = Spec(
+    "nothing",
+    "Nothing",
+    "",
+    "",
+    (Axiom("empty", ANYONE, "nobody"),),
+    {},
+    needs=frozenset({"Writer", "Reader"}),
+)
+"""What allows no history in which anything happens."""
+
+
+def triviality(spec: Spec, *, budget: Budget | None = None) -> str | None:
+    """That a spec allows every history that a search looks at, or none of them, in a sentence with the bound; None if
+    it does neither, if it asks for what abstract histories do not have, or once the budget is spent.
+
+    >>> from isolitmus.specs.cat import read
+    >>> print(triviality(read('"Slip" acyclic so & wr as slip', "slip")))
+    slip allows every history: it forbids none up to 3 transactions in universe 'abstract' (at most 3 keys), and none of the catalogue
+    >>> triviality(read('"Sound" acyclic wr as order', "sound")) is None
+    True
+    """
+    if not spec.needs <= names_for(spec):
+        return None
+    for a, b, says in (
+        (EVERYTHING, spec, "allows every history: it forbids none"),
+        (spec, NOTHING, "forbids every history: it allows none"),
+    ):
+        found = separate(a, b, universe=ABSTRACT, transactions=SIZES, budget=budget)
+        if found.found is False:
+            where, _, _ = found.bound.partition(";")
+            return f"{spec.name} {says} {where}, and none of the catalogue"
+    return None

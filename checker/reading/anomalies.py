@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.frame import Edge
-    from isolitmus.model.verdict import Verdict
+    from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["DISAGREEMENT", "FLAWS", "anomalies", "anomaly_of", "missed_by"]
 
@@ -38,6 +38,7 @@ GUARANTEES = {
 MISSES = (
     "lost update",
     "non-repeatable read",
+    "phantom read",
     "non-monotonic read",
     "fractured read",
     "causality violation",
@@ -68,10 +69,16 @@ def anomalies(verdict: Verdict) -> tuple[str, ...]:
         return ()
     given = {*FLAWS.values(), *GUARANTEES.values(), *MISSES, DISAGREEMENT}
     found = (
-        violation.axiom if violation.axiom in given else anomaly_of(violation.cycle)
+        violation.axiom if violation.axiom in given else _named(violation)
         for violation in verdict.violations
     )
     return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _named(violation: Violation) -> str:
+    if violation.kind == "empty":  # a chain, and no circle
+        return FLAWS["aborted-read"] if violation.axiom == "no-aborted-read" else ""
+    return anomaly_of(violation.cycle)
 
 
 def anomaly_of(cycle: Sequence[Edge]) -> str:
@@ -110,12 +117,12 @@ def missed_by(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
     """
     kinds = tuple(edge.kind for edge in way)
     same = _object(miss) is not None and {_object(miss)} == {_object(edge) for edge in way}
-    lost, repeated, monotonic, fractured, causality, skew = MISSES
+    lost, repeated, phantom, monotonic, fractured, causality, skew = MISSES
     if kinds == ("ww",):
         return lost if same else skew
     if kinds == ("wr",):
         if same:
-            return repeated
+            return repeated if miss.reason.kind in ITEMS else phantom
         return monotonic if ordered else fractured
     if {*kinds} <= {"so", "wr"}:
         return GUARANTEES.get(kinds, causality)

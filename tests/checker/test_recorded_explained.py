@@ -268,6 +268,28 @@ def test_an_anomaly_has_its_name_at_the_weakest_level_that_fails(name):
     assert anomalies(checked.levels[weakest]) == (name,)
 
 
+OF_THE_CATALOGUE = {
+    "history-aborted-read": "aborted read (G1a)",
+    "history-circular-information-flow": "circular information flow (G1c)",
+    "history-fractured-read": "fractured read",
+    "history-fuzzy-read": "non-repeatable read",
+    "history-long-fork": "long fork",
+    "history-lost-update": "lost update",
+    "history-phantom": "write skew (G2)",
+    "history-phantom-read": "phantom read",
+    "history-write-cycle": "dirty write (G0)",
+    "history-write-skew": "write skew (G2-item)",
+}
+"""By history of the catalogue the anomaly that it is called after."""
+
+
+@pytest.mark.parametrize("name", OF_THE_CATALOGUE)
+def test_a_history_of_the_catalogue_is_named_by_what_the_weakest_levels_forbid(name):
+    checked = check(litmus(name), [level(one) for one in levels()])
+    found = {of for one in checked.standing.weakest for of in anomalies(checked.levels[one])}
+    assert found == {OF_THE_CATALOGUE[name]}
+
+
 def test_an_aborted_read_has_its_name():
     history = read_recorded(b"w(0,1,0,-1)\nr(0,1,1,1)\n", Path("h.txt"), "plume")
     checked = check_recorded("h", history)

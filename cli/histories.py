@@ -15,7 +15,7 @@ from isolitmus.specs.catalogue import levels, litmus_files
 from isolitmus.specs.delta_log import is_delta_table
 from isolitmus.specs.files import is_folder, is_there
 from isolitmus.specs.formats import format_named
-from isolitmus.specs.recorded.recording import RECORDED
+from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def _format(name: str, format_: str) -> str:
         return format_
     if is_delta_table(path):
         return "delta"
-    if not is_there(path) or name.endswith(".toml"):
+    if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
         return "litmus"
     return "litmus" if is_folder(path) and any(path.rglob("*.toml")) else "auto"
 

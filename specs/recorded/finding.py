@@ -16,7 +16,7 @@ from isolitmus.specs.recorded.dbcop_json import read_dbcop_json
 from isolitmus.specs.recorded.edn import forms
 from isolitmus.specs.recorded.elle import read_elle
 from isolitmus.specs.recorded.plume import read_plume
-from isolitmus.specs.recorded.recording import RECORDED
+from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
 if TYPE_CHECKING:
     from isolitmus.model.list_history import ListHistory
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_recorded", "recorded_files", "recorded_history"]
 
-ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
-"""How the names of files in a folder of histories end."""
 
 BEGINNINGS = {
     "plume": re.compile(r"\s*[rw]\("),
@@ -101,9 +99,9 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
         fits = [name for name, begins in BEGINNINGS.items() if begins.match(text)]
         if not fits:
             start = text.lstrip()[:20]
+            said = f"the file begins with '{start}'" if start else "the file is empty"
             raise RecordingError(
-                f"{file}: the file begins with '{start}', and no recorded history does that; known:"
-                f" {', '.join(RECORDED)}"
+                f"{file}: {said}, and no recorded history does that; known: {', '.join(RECORDED)}"
             )
         form = fits[0]
     match form:

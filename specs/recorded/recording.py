@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-__all__ = ["GREATEST", "NEVER", "RECORDED", "Recording", "natural"]
+__all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "natural"]
 
 RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
 """The formats of recorded histories, by the tools that have them."""
+ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
+"""How the names of files end that hold one."""
 
 GREATEST = 2**63 - 1
 """The greatest number that a column holds."""

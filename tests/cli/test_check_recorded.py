@@ -192,8 +192,15 @@ REFUSED = {
         "empty: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log (Cobra)",
     ),
     "a recorded history that is not there": (
-        ["gone.edn", "--format", "elle"],
+        ["gone.edn"],
         "cannot read gone.edn: No such file or directory",
+    ),
+    "an empty file": (
+        ["nothing.txt"],
+        (
+            "nothing.txt: the file is empty, and no recorded history does that; known: awdit, cobra, dbcop, elle,"
+            " plume"
+        ),
     ),
     "no history at all": (
         ["readme.txt"],
@@ -229,6 +236,7 @@ def test_what_is_wrong_is_one_sentence(refusal, what):
     Path("cut.edn").write_text(ELLE[:30], "utf-8")
     Path("noise.txt").write_bytes(b"\xff\xfe")
     Path("lists.edn").write_text(LISTS, "utf-8")
+    Path("nothing.txt").touch()
     words, message = REFUSED[what]
     assert refusal(*words) == message
 

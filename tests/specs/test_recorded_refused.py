@@ -124,7 +124,7 @@ TEXTS = {
         "h:1: this reads a list of key 1, and others write registers"
     ),
     # none
-    "": "h: the file begins with '', and no recorded history does that; known: awdit, cobra, dbcop, elle, plume",
+    "": "h: the file is empty, and no recorded history does that; known: awdit, cobra, dbcop, elle, plume",
     "hello": (
         "h: the file begins with 'hello', and no recorded history does that; known: awdit, cobra, dbcop, elle, plume"
     ),

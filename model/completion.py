@@ -266,6 +266,9 @@ class _CompletionFrame:
             version=version,
             writer=f"T{writer}",
         )
+        if version.part and writer != number:
+            self.halfway(transaction, version)
+            return
         order = self.orders.get(name, (INITIAL,))
         if writer == number or writer not in order or writer == order[-1]:
             return
@@ -275,6 +278,25 @@ class _CompletionFrame:
             reader=reader, version=version, writer=f"T{following}",
             following=Version(name, following), doubt=self.doubt(name, writer, following),
         )  # fmt: skip
+
+    def halfway(self, transaction: Transaction, version: Version) -> None:
+        """Of a version that its writer overwrote itself: that, and rw to the writer, which wrote the next one. Of one that
+        aborted there is nothing to say but that.
+        """
+        if version.writer not in self.committed:
+            return
+        nouns = {"reader": transaction.name, "version": version, "writer": f"T{version.writer}"}
+        self.add("intermediate", version.writer, transaction.number, "read halfway", **nouns)
+        self.depends(
+            "rw", "item", transaction.number, version.writer, "version overwritten",
+            **nouns, following=self.following(version), doubt=False,
+        )  # fmt: skip
+
+    def following(self, version: Version) -> Version:
+        """The next version of the same writer."""
+        writer = next(t for t in self.history.transactions if t.number == version.writer)
+        later = Version(version.object, version.writer, version.part + 1)
+        return later if later in writer.written else version.last
 
     def doubt(self, name: str, i: int, j: int) -> bool:
         """Whether j's version does not follow i's in every completion: this is supposed."""

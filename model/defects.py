@@ -36,7 +36,7 @@ def _transactions(history: Recorded) -> None:
             )
     if numbers and numbers[0] <= INITIAL:
         raise HistoryError(f"T{numbers[0]} is what was there before the history; number from T1")
-    written = {version for t in history.transactions for version in t.writes}
+    written = {version for t in history.transactions for version in t.written}
     for transaction in history.transactions:
         own: dict[str, Write] = {}
         for operation in transaction.operations:
@@ -48,6 +48,12 @@ def _transactions(history: Recorded) -> None:
                     _version(version, operation, transaction, written)
                 for version in _versions(operation)[: _seen(operation)]:
                     _own(version, operation, transaction, own)
+        for write in own.values():
+            if write.version.part:
+                raise HistoryError(
+                    f"{transaction.name} has {write} and no w({write.version.last}) after it; its last version has no"
+                    " number of its own"
+                )
 
 
 def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> None:
@@ -57,10 +63,15 @@ def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> Non
         raise HistoryError(
             f"{write} of {name}: the version {version} is T{version.writer}'s; {name} writes {right}"
         )
-    if version.object in own:
+    before = own.get(version.object)
+    if before is not None and not before.version.part:
         raise HistoryError(
-            f"{name} has {write} twice; a history names the last version that it wrote, once"
+            f"{name} has {before} and then {write}; the last version that it wrote is {before.version}, those before"
+            f" it are {before.version}:1, {before.version}:2, …"
         )
+    place = 1 if before is None else before.version.part + 1
+    if version.part and version.part != place:
+        raise HistoryError(f"{name} has {write}, which is its version {place} of {version.object}")
 
 
 def _version(
@@ -76,8 +87,16 @@ def _own(
     version: Version, operation: Operation, transaction: Transaction, own: dict[str, Write]
 ) -> None:
     write, name = own.get(version.object), transaction.name
+    if version.part and isinstance(operation, PredicateRead):
+        raise HistoryError(
+            f"{operation} of {name} names {version}; a version set has the last versions of transactions, {version.last}"
+        )
     if version.writer == transaction.number and write is None:
         raise HistoryError(f"{operation} of {name} reads {version} before its own w({version})")
+    if write is not None and version.writer == transaction.number and version != write.version:
+        raise HistoryError(
+            f"{operation} of {name} reads {version} and not its own {write}, which it would have seen"
+        )
     if version.writer != transaction.number and write is not None:
         raise HistoryError(
             f"{operation} of {name} reads {version} after its own {write}, which it would have seen"
@@ -160,6 +179,11 @@ def _order(history: Recorded) -> None:
             )
         for version in (first, second):
             writer = transactions.get(version.writer)
+            if version.part:
+                raise HistoryError(
+                    f"order {first} < {second} names {version}, which T{version.writer} overwrote itself; order"
+                    f" {version.last}"
+                )
             if version.writer != INITIAL and (writer is None or version not in writer.writes):
                 raise HistoryError(
                     f"order {first} < {second} names {version}, but T{version.writer} has no w({version})"

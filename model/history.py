@@ -1,8 +1,9 @@
 """A history: transactions with what they read and wrote, sessions, and the orders that were observed.
 
 Choices. The initial transaction T0 wrote version 0 of every object; it is a node of the frame only
-where the reads are nodes, too (``model.reads``). A transaction writes an object at most once: a
-history names final versions only, so reads of intermediate ones (Adya's G1b) have no notation. A
+where the reads are nodes, too (``model.reads``). A version that its writer overwrote itself has a number of
+its own, ``x1:1``; whoever else reads it has read what was there halfway (``intermediate``, Adya's G1b), and
+missed the next version. A
 predicate's match bits belong to its name: what one read of P states holds for all reads of P. **A version of which no read of P states whether it
 matches counts as changing the matches**, as if P had read its object item by item; the example of
 the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions`` names every such

@@ -28,7 +28,9 @@ __all__ = ["read_linear", "read_operations", "read_order", "read_schedule", "rea
 STEP = re.compile(
     r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
 )
-VERSION = re.compile(r"([A-Za-z_]+)(0|[1-9][0-9]{0,8})")
+VERSION = re.compile(
+    r"(?:([A-Za-z_]+)|([A-Za-z_]\w*[0-9]\w*)_)(0|[1-9][0-9]{0,8})(?::([1-9][0-9]{0,8}))?", re.ASCII
+)
 NAME = re.compile(r"T([1-9][0-9]{0,8})")
 PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
 USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
@@ -115,7 +117,7 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
     """
     words = [word.strip() for word in re.split("<<|<|≪", text)]
     found = [VERSION.fullmatch(word) for word in words]
-    versions = [Version(match[1], int(match[2])) for match in found if match]
+    versions = [_of(match) for match in found if match]
     if len(versions) < len(words) or len(versions) < 2:
         raise HistoryError(f"order '{text.strip()}' is no chain of versions; write x0 < x2 < x1")
     pairs = list(pairwise(versions))
@@ -178,7 +180,7 @@ def _operation(step: re.Match[str], text: str, where: str) -> Operation:
     inside, place = step["inside"], step.start("inside")
     if step["kind"] == "w":
         return Write(_version(inside, text, where, place))
-    if ":" not in inside:
+    if ":" not in inside or VERSION.fullmatch(inside.strip()):
         return ItemRead(_version(inside, text, where, place))
     match = PREDICATE.fullmatch(inside)
     if match is None:
@@ -204,7 +206,11 @@ def _version(word: str, text: str, where: str, place: int) -> Version:
     if match is None:
         problem = f"'{word.strip()}' is no version; write an object and a transaction's number, x0"
         raise _error(text, where, place, problem)
-    return Version(match[1], int(match[2]))
+    return _of(match)
+
+
+def _of(match: re.Match[str]) -> Version:
+    return Version(match[1] or match[2], int(match[3]), int(match[4] or 0))
 
 
 def _read_versions(operation: Operation) -> list[Version]:

@@ -1,7 +1,8 @@
 """What the transactions of a history did: reads of items, reads by predicate, writes.
 
 A version is called by its object and the number of the transaction that wrote it: ``x2`` is what T2
-left of x, ``x0`` what was there before the history. The notation is Adya's.
+left of x, ``x0`` what was there before the history. The notation is Adya's;
+what T2 made of x before is ``x2:1``, ``x2:2``, …, and a name with digits is told from the number: ``k7_2``.
 """
 
 from __future__ import annotations
@@ -29,17 +30,25 @@ Status = Literal["committed", "aborted", "unknown"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """What a transaction left of an object.
+    """What a transaction left of an object, or had made of it before: ``part`` 1 is its first version, 2 the next, and
+    0 the last.
 
-    >>> print(Version("x", 2))
-    x2
+    >>> print(Version("x", 2), Version("x", 2, 1), Version("k7", 2))
+    x2 x2:1 k7_2
     """
 
     object: str
     writer: int
+    part: int = 0
 
     def __str__(self) -> str:
-        return f"{self.object}{self.writer}"
+        apart = "_" if any(map(str.isdigit, self.object)) else ""
+        return f"{self.object}{apart}{self.writer}{f':{self.part}' if self.part else ''}"
+
+    @property
+    def last(self) -> Version:
+        """What its writer left."""
+        return Version(self.object, self.writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,12 @@ class Transaction:
 
     @property
     def writes(self) -> tuple[Version, ...]:
-        """The versions that it wrote, in order."""
+        """The versions that it left, in order."""
+        return tuple(version for version in self.written if not version.part)
+
+    @property
+    def written(self) -> tuple[Version, ...]:
+        """The versions that it wrote, in order, those before the last ones, too."""
         return tuple(op.version for op in self.operations if isinstance(op, Write))
 
     def __str__(self) -> str:

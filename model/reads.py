@@ -11,7 +11,7 @@ outside: that is no node. T0 and the reads are in no set.
   predicate read saw is not ordered);
 - ``in``: from a read to its transaction;
 - ``rival``: from every other committed transaction, or T0, that writes the object, to the read: not
-  from the reader's own, not from the one that it read from;
+  from the reader's own, nor from the one that it read from, unless that one overwrote what was read;
 - ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so that
   who must come before T0 is on a cycle.
 
@@ -148,7 +148,7 @@ class _ReadPairs:
                 )  # fmt: skip
         for writer in (INITIAL, *self.orders.get(seen.object, ())):
             version = Version(seen.object, writer)
-            if writer in (number, seen.writer):
+            if writer == number or (writer == seen.writer and not seen.part):
                 continue
             name = f"T{writer}"
             if read.predicate is None:

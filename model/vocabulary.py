@@ -99,6 +99,12 @@ TERMS = (
         verb="does not see",
     ),
     Term(
+        "intermediate",
+        "histories",
+        "the second transaction read a version that the first, which committed, overwrote itself",
+        verb="is read halfway by",
+    ),
+    Term(
         "wr-item",
         "items",
         "the second transaction read a version of an item that the first wrote",

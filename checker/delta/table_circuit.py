@@ -29,7 +29,14 @@ __all__ = ["FileRows", "TableCircuit"]
 
 ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
 """Sets that no statement with an outline is in."""
-QUIET = ("so", "protocol-clashes", "metadata-clashes", "same-domain", "writes-read-app")
+QUIET = (
+    "so",
+    "intermediate",
+    "protocol-clashes",
+    "metadata-clashes",
+    "same-domain",
+    "writes-read-app",
+)
 """Relations that such statements never are in."""
 
 B = TypeVar("B")

@@ -9,7 +9,8 @@ some contain others. Whoever says "acyclic r" says of r+ that it relates nobody 
 - ``acyclic s`` follows if s+ lies within what the first spec says relates nobody to himself: the r+ of what is
   acyclic, what is irreflexive, what is empty; so does ``irreflexive s`` of s, and what may be walked round a circle may
   begin anywhere in it: r ; s is irreflexive just if s ; r is;
-- ``empty s`` follows if s lies within what it says is empty.
+- ``empty s`` follows if s lies within what it says is empty; of ``intermediate`` also if wr ; rw is irreflexive, for who reads
+  what its writer overwrote has missed that.
 
 Of transactions it is known besides that wr and ww come from writers, and that ww and rw lead to them (ENDS). What comes
 from writers alone and leads back, leads to a writer.
@@ -23,7 +24,7 @@ Sufficient, not necessary: of what is not found here, a search may still find no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
     "wr-predicate": (WRITER, None),
     "rw-item": (None, WRITER),
     "rw-predicate": (None, WRITER),
+    "intermediate": (WRITER, None),
 }
 """Where relations come from and lead to, in frames whose nodes are the transactions."""
 InSets = frozenset[str]
@@ -115,7 +117,17 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr) -> tuple[str, ...] | None:
             return (name,)
     if len(facts) > 1 and any(_known(walk, tuple(every)) for walk in walks):
         return tuple(name for name, _ in facts)
-    return None
+    circle = _halfway(expr) if goal.test == "empty" else None
+    return None if circle is None else _grounds(a, replace(goal, test="irreflexive"), circle)
+
+
+def _halfway(expr: CatExpr) -> CatExpr | None:
+    """Of ``intermediate``, of some transactions: the circle of wr and rw that each pair of it is on."""
+    steps = list(_sequence(expr))
+    if [one for one in steps if not isinstance(one, Bracket)] != [Name("intermediate")]:
+        return None
+    walked = [Name("wr") if one == Name("intermediate") else one for one in steps]
+    return _together([*walked, Name("rw")])
 
 
 def _with_ends(expr: CatExpr) -> CatExpr:

@@ -60,6 +60,7 @@ class TableVocabulary:
             "wr": self._wr,
             "ww": self._ww,
             "rw": self._rw,
+            "intermediate": self._halfway,
             "removes-meets-reads": self._removes_meets_reads,
             "removes-meets-removes": self._removes_meets_removes,
         }
@@ -103,6 +104,10 @@ class TableVocabulary:
         return self.domain.forall(
             (TRANSACTION,), lambda m: z3.Not(z3.And(self.writes(m, x), between(m)))
         )
+
+    def _halfway(self, _i: Z3Expr, _j: Z3Expr) -> Z3Expr:
+        """A version holds what its commit left."""
+        return self.z3.BoolVal(False, self.domain.context)
 
     def _function(self, name: str, *sorts: str, of: str = "") -> Any:
         context = self.domain.context

@@ -95,6 +95,8 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
     'long fork'
     """
     kinds = [edge.kind for edge in cycle]
+    if "intermediate" in kinds:
+        return FLAWS["intermediate-read"]
     if not kinds or not {*kinds} <= {"so", "wr", "ww", "rw"}:
         return ""
     misses = [place for place, kind in enumerate(kinds) if kind == "rw"]

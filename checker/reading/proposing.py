@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Proposing", "proposable"]
 
-KNOWN = {"so", "wr", "ww", "rw", *READ_RELATIONS, "Writer", "Reader", "Aborted"}
+KNOWN = {"so", "wr", "ww", "rw", "intermediate", *READ_RELATIONS, "Writer", "Reader", "Aborted"}
 """The names of which it is known what their pairs rest on."""
 LEARNT = 1000
 """The most clauses about one object's order that are learnt from one proposal."""

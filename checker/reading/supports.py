@@ -34,7 +34,7 @@ __all__ = ["Support", "Supports", "Unobserved"]
 
 Support = frozenset[int]
 NOTHING: Support = frozenset()
-ORDERED = ("ww", "rw")
+ORDERED = ("ww", "rw", "rw-item")
 """Relations that hang on the order of versions, whatever is read."""
 
 
@@ -159,7 +159,7 @@ class Supports:
                 found[pair] = support
         for (name, i, j), reason in self.frame.reasons.items():
             if reason.kind in ("after change", "without change") and (name, i, j) not in found:
-                reader = history.transactions[j if name == "wr" else i].number
+                reader = history.transactions[j if name.startswith("wr") else i].number
                 found[name, i, j] = self._seen(reader, reason["predicate"], reason["version"])
         self._pairs = found
         relations = dict(self.frame.relations)
@@ -180,7 +180,7 @@ class Supports:
             if reader not in self.completion.committed:
                 continue
             for operation in transaction.operations:
-                if not isinstance(operation, ItemRead):
+                if not isinstance(operation, ItemRead) or operation.version.part:
                     continue
                 name, writer = operation.version.object, operation.version.writer
                 order = (INITIAL, *self.completion.orders.get(name, ()))
@@ -195,7 +195,8 @@ class Supports:
                     if self.later and reader in order:
                         ends = (j, reader) if own else (reader, writer)
                         support |= self.choices.came(name, *ends)
-                    yield "rw", reader, j, support | self._ended(writer)
+                    for name in ("rw", "rw-item"):
+                        yield name, reader, j, support | self._ended(writer)
 
     def _following(self, name: str, i: int, j: int, *, later: bool) -> Support:
         """What it rests on that j's version came after i's; unless ``later``, that it came next."""

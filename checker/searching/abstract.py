@@ -272,6 +272,7 @@ class _HistoryMatrices(Generic[B]):
             "wr": self.wr,
             "wr-item": self.wr,
             "wr-predicate": self.nothing,
+            "intermediate": self.nothing,
             "rw-predicate": self.nothing,
             "rf": self.rf,
             "po": self.po,
@@ -326,7 +327,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def nothing(self) -> BooleanMatrix[B]:
-        """Nobody reads by predicate."""
+        """Nobody reads by predicate, nor writes a key twice."""
         return self.matrix({})
 
     def wr(self) -> BooleanMatrix[B]:

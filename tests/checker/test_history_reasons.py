@@ -41,10 +41,12 @@ class Told:
                 yield named[0] if named else f"{name}0"
 
     def wrote(self, t, version):
-        return version.endswith(t[1:]) and (t == "T0" or version in self.writes(t))
+        return version.partition(":")[0].endswith(t[1:]) and (
+            t == "T0" or version in self.writes(t)
+        )
 
     def writes(self, t):
-        return [str(version) for version in self.transactions[t].writes]
+        return [str(version) for version in self.transactions[t].written]
 
     def follows(self, version, other, completion=None):
         order = self.order(version, completion)
@@ -103,7 +105,21 @@ def next_version(told, *, writer, version, before, other, doubt):
 
 def version_overwritten(told, *, reader, version, writer, following, doubt):
     wrote = told.read(reader, version) and told.wrote(writer, following)
+    if ":" in version:
+        name = version.partition(":")[0]
+        own = [one for one in told.writes(writer) if one.partition(":")[0] == name]
+        return wrote and own.index(following) == own.index(version) + 1 and not doubt
     return wrote and told.follows(version, following) and (doubt or told.always(version, following))
+
+
+def read_halfway(told, reader, version, writer):
+    wrote = told.writes(writer)
+    return told.read(reader, version) and ":" in version and version.partition(":")[0] in wrote
+
+
+def ended_before(told, first, second):
+    moments = [f"T{number}.{moment}" for number, moment in told.history.schedule]
+    return moments.index(f"{first}.end") < moments.index(f"{second}.start")
 
 
 def initial(told, init, node):
@@ -142,6 +158,8 @@ LAWS = {
     "initial": initial,
     "next version": next_version,
     "read version": read_version,
+    "read halfway": read_halfway,
+    "ended before": ended_before,
     "version overwritten": version_overwritten,
     "read with": read_with,
     "saw with": read_with,

@@ -20,7 +20,6 @@ from isolitmus.specs.writing import only_writer, write_whole
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("separate", "certificate"): ["serializable", "causal"],
-    ("compare", "html"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
     ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],

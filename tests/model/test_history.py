@@ -31,6 +31,7 @@ def tables(draw):
     writes = {n: draw(st.sets(st.sampled_from("xy"))) for n in numbers}
     versions = {o: [0, *(n for n in numbers if o in writes[n])] for o in "xy"}
     bits = {f"{o}{n}": draw(st.booleans()) for o in "xy" for n in versions[o]}
+    parts = {(n, o): draw(st.integers(0, 1)) for n in numbers for o in writes[n]}
     ends = {
         n: draw(st.sampled_from(["committed", "committed", "aborted", "unknown"])) for n in numbers
     }
@@ -39,13 +40,16 @@ def tables(draw):
         words = []
         for name in draw(st.lists(st.sampled_from("xy"), max_size=2)):
             writer = draw(st.sampled_from([v for v in versions[name] if v != n]))
-            words.append(f"r({name}{writer})")
+            some = parts.get((writer, name), 0) and draw(st.booleans())
+            words.append(f"r({name}{writer}{':1' if some else ''})")
         if draw(st.booleans()):
             seen = [f"{o}{draw(st.sampled_from([v for v in versions[o] if v != n]))}" for o in "xy"]
             others = [v for v in bits if v not in seen and draw(st.booleans())]
             texts = [", ".join(v + "*" * bits[v] for v in some) for some in (seen, others)]
             words.append(f"r(P: {' | '.join(texts) if others else texts[0]})")
-        words += [f"w({name}{n})" for name in sorted(writes[n])]
+        for name in sorted(writes[n]):
+            halfway = range(1, parts[n, name] + 1)
+            words += [*(f"w({name}{n}:{k})" for k in halfway), f"w({name}{n})"]
         table[f"T{n}"] = " ".join(words)
     for end in ("aborted", "unknown"):
         names = [f"T{n}" for n in numbers if ends[n] == end]
@@ -137,7 +141,9 @@ def test_every_read_of_the_committed_is_in_one_and_from_one(table):
             assert len(readers) == len(sources) <= 1
             if readers:
                 assert not frame.sets["Aborted"] >> readers[0] & 1
-                assert not set(rivals) & {*readers, *sources}
+                assert not {*rivals} & {*readers}
+                overwritten = ":1" in frame.nodes[read].partition("r(")[2].replace("P: ", "")
+                assert bool({*rivals} & {*sources}) <= overwritten
             assert all(into.rows[later] == into.rows[read] for later in bits(po.rows[read]))
         assert po.plus() == po
         assert po.acyclic()
@@ -258,7 +264,7 @@ def test_completions_in_a_fixed_order():
         ({"T1": "r(P: x2*)"}, "r(P: x2*) of T1 names x2, but T2 has no w(x2)"),
         ({"T1": "r(P: x0* | y2)"}, "r(P: x0* | y2) of T1 names y2, but T2 has no w(y2)"),
         ({"T1": "w(x2)"}, "w(x2) of T1: the version x2 is T2's; T1 writes x1"),
-        ({"T1": "w(x1) w(x1)"}, "T1 has w(x1) twice; a history names the last version that it wrote, once"),
+        ({"T1": "w(x1) w(x1)"}, "T1 has w(x1) and then w(x1); the last version that it wrote is x1, those before it are x1:1, x1:2, …"),
         ({"T1": "r(x1) w(x1)"}, "r(x1) of T1 reads x1 before its own w(x1)"),
         ({"T1": "w(x1) r(x0)"}, "r(x0) of T1 reads x0 after its own w(x1), which it would have seen"),
         ({"T1": "w(x1) r(P: x0*)"}, "r(P: x0*) of T1 reads x0 after its own w(x1), which it would have seen"),
@@ -330,3 +336,53 @@ def test_transactions_of_the_constructor_are_in_order():
     with pytest.raises(HistoryError, match="order x0 < y1 compares versions of two objects"):
         x, y = Version("x", 0), Version("y", 1)
         History((Transaction(1, (Write(y),)),), (), ((x, y),))
+
+
+def test_an_intermediate_read():
+    """G1b: who reads what its writer overwrote has missed what came next."""
+    history = History.parse("w1(x1:1) w1(x1:2) w1(x1) r2(x1:1) c1 c2")
+    assert pairs(history, "intermediate") == pairs(history, "wr") == [("T1", "T2")]
+    assert pairs(history, "rw") == [("T2", "T1")]
+    assert why(history, "intermediate", "T1", "T2") == "T2 read x1:1, which T1 overwrote itself"
+    assert why(history, "rw", "T2", "T1") == "T2 read x1:1 and T1 wrote the next version x1:2"
+
+
+def test_what_its_own_writer_reads_halfway_is_nothing():
+    history = History.parse("w1(x1:1) r1(x1:1) w1(x1) r1(x1) c1")
+    assert not history.frame().relations["intermediate"].pairs()
+    assert not history.frame().relations["wr"].pairs()
+
+
+def test_of_what_aborted_only_that_is_said():
+    frame = History.parse("w1(x1:1) w1(x1) r2(x1:1) a1 c2").frame()
+    assert not frame.relations["intermediate"].pairs()
+    assert frame.relations["wr"].pairs() == [(0, 1)]
+
+
+@pytest.mark.parametrize("name", ["x", "k7", "row_12", "k7_", "a1b2", "_"])
+def test_names_with_digits_are_told_from_numbers(name):
+    version = Version(name, 12, 3)
+    text = f"w12({Version(name, 12, 1)}) w12({Version(name, 12)}) r3({Version(name, 12, 1)})"
+    (reader, writer) = History.parse(text.replace("r3", "c12 r3")).transactions
+    assert reader.operations[0].version == Version(name, 12, 1)
+    assert writer.writes == (Version(name, 12),)
+    assert str(version).startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("w1(x1) w1(x1)", "T1 has w(x1) and then w(x1); the last version that it wrote is x1, those before"),
+        ("w1(x1) w1(x1:1)", "T1 has w(x1) and then w(x1:1)"),
+        ("w1(x1:2) w1(x1)", "T1 has w(x1:2), which is its version 1 of x"),
+        ("w1(x1:1)", "T1 has w(x1:1) and no w(x1) after it"),
+        ("w1(x1:1) r1(x1) w1(x1)", "reads x1 and not its own w(x1:1), which it would have seen"),
+        ("w1(x1:1) w1(x1) r2(x1:2)", "'r2(x1:2)' reads x1:2 before w1(x1:2)"),
+        ("w1(x1:1) w1(x1) r2(P: x1:1*)", "a version set has the last versions of transactions, x1"),
+        ("w1(x1:1) w1(x1) [x0 < x1:1]", "names x1:1, which T1 overwrote itself; order x1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_versions_before_the_last(text, message):
+    with pytest.raises(HistoryError) as error:
+        History.parse(text)
+    assert message in str(error.value)

@@ -24,8 +24,19 @@ if TYPE_CHECKING:
     from isolitmus.checker.telling.hasse import Hasse
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["Covering", "Inclusion", "Lattice", "Lattices", "Strength", "size_of", "transactions_of"]
+__all__ = [
+    "BY_TEXT",
+    "Covering",
+    "Inclusion",
+    "Lattice",
+    "Lattices",
+    "Strength",
+    "size_of",
+    "transactions_of",
+]
 
+BY_TEXT = "by the texts"
+"""How a proof begins that holds of whatever histories."""
 Strength = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
 """How a spec stands to another one."""
 
@@ -55,7 +66,9 @@ class Inclusion(Readable):
         if self.holds is None:
             return f"unknown: {self.bound}"
         if self.holds:
-            return "proved" if self.proof else f"none {self.bound}"
+            if not self.proof:
+                return f"none {self.bound}"
+            return "proved" if self.proof.startswith(BY_TEXT) else f"proved {self.proof}"
         return "a history"
 
     def __repr__(self) -> str:

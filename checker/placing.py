@@ -19,7 +19,7 @@ from itertools import pairwise, permutations
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.lattice import Inclusion, Lattice, Lattices, size_of
+from isolitmus.checker.lattice import BY_TEXT, Inclusion, Lattice, Lattices, size_of
 from isolitmus.checker.proving.implication import structural
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import judge_execution
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 ANSWERS = {"allowed": True, "forbidden": False}
-BY_TEXT = "by the texts"
-"""How a proof begins that holds of whatever histories."""
 PROOF_SECONDS = 5.0
 """What a theorem on tables may take, where it is looked for beside a search that found nothing."""
 
@@ -64,7 +62,7 @@ def compare(
     universe: Scope | Literal["abstract"] | None = None,
     *,
     focus: Sequence[str] = (),
-    transactions: Sequence[int] | None = None,
+    transactions: int | None = None,
     budget: Budget | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Lattices:
@@ -72,7 +70,7 @@ def compare(
 
     ``universe``: a scope over tables, or ``"abstract"`` (default: in both, whatever can be asked there).
     ``focus``: names of the specs that are to be placed among the others, which the answer's words are about
-    (default: all). ``transactions``: the sizes to try (default: the universe's). ``budget``: once it is spent the rest is
+    (default: all). ``transactions``: how many a history has at most (default: what the universe says). ``budget``: once it is spent the rest is
     unknown. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two have one name, or no
     two can be asked of one universe.
 
@@ -162,7 +160,7 @@ class _Placing:
 
     specs: Sequence[Spec]
     universe: Scope | Literal["abstract"]
-    transactions: Sequence[int] | None
+    transactions: int | None
     budget: Budget
     progress: Callable[[str], None] | None
     told: list[_Told] = field(default_factory=list)
@@ -199,9 +197,11 @@ class _Placing:
 
     @property
     def sizes(self) -> Sequence[int]:
-        if self.transactions is not None:
-            return self.transactions
-        return ABSTRACT_SIZES if self.universe == ABSTRACT else self.universe.transactions
+        """How many transactions the histories have that are searched."""
+        usual = ABSTRACT_SIZES if self.universe == ABSTRACT else self.universe.transactions
+        if self.transactions is None:
+            return usual
+        return range(min(*usual, self.transactions), self.transactions + 1)
 
     @property
     def called(self) -> tuple[str, str]:
@@ -281,7 +281,7 @@ class _Placing:
 
     def separated(self, one: Spec, other: Spec) -> Separation:
         """The answer of ``separate``; of abstract histories, whether the version orders are observed or not."""
-        sizes = self.transactions
+        sizes = self.sizes
         first = separate(
             one,
             other,
@@ -351,10 +351,11 @@ class _Placing:
         from networkx import DiGraph, transitive_closure
 
         settled = self.settled()
-        proved = DiGraph()
-        proved.add_nodes_from(self.by_name)
-        proved.add_edges_from(self.proved)
-        proved = transitive_closure(proved)
+        texts = [pair for pair in self.proved if self.proofs[pair].startswith(BY_TEXT)]
+        chains = {
+            how: transitive_closure(DiGraph(pairs))
+            for how, pairs in ((BY_TEXT, texts), ("by theorems", self.proved))
+        }
         bound = f"up to {many(max(self.sizes), 'transaction')}"
         ended = next((one.ended for one in self.answers.values() if one.ended), None)
         inclusions: dict[tuple[str, str], Inclusion] = {}
@@ -369,8 +370,9 @@ class _Placing:
                 known = Inclusion(a, b, holds=False, test=test or least, smallest=smallest)
             elif settled.has_edge(a, b):
                 proof = self.proofs.get((a, b), "")
-                if not proof and proved.has_edge(a, b):
-                    proof = "by what is proved of those between"
+                by = next((how for how, chain in chains.items() if chain.has_edge(a, b)), "")
+                if not proof and by:
+                    proof = f"{by}, step by step"
                 known = Inclusion(a, b, holds=True, proof=proof, bound="" if proof else bound)
             else:
                 why = ended if answer is None else answer.bound

@@ -15,32 +15,23 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import UNKNOWN
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.catalogue import level, spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.register_history import RegisterHistory
+    from isolitmus.model.verdict import Verdict
 
-__all__ = ["ASKED", "check_recorded", "recorded_title"]
+__all__ = ["ASKED", "check_recorded"]
 
 ASKED = POLYNOMIAL + ORDERED
 """The levels that recorded histories can be asked, from the weakest to the strongest."""
-THEIRS = {"read-committed-biswas-enea": "Read committed, as Biswas and Enea have it,"}
-"""The titles of levels that are no text of the catalogue."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that a recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
-
-
-def recorded_title(name: str) -> str:
-    """What a level is called.
-
-    >>> recorded_title("causal")
-    'Causal consistency'
-    """
-    return level(name).title if name in levels() else THEIRS[name]
 
 
 def check_recorded(
@@ -50,7 +41,8 @@ def check_recorded(
     *,
     budget: Budget | None = None,
 ) -> Checked:
-    r"""Judge a recorded history at levels by their names; UnknownName for what it cannot be asked.
+    r"""Judge a recorded history at levels by their names; UnknownName for what it cannot be asked. What one of them
+    forbids the stronger ones forbid for the same reason.
 
     >>> from pathlib import Path
     >>> from isolitmus.specs.recorded.finding import read_recorded
@@ -66,28 +58,35 @@ def check_recorded(
         raise UnknownName(f"{name}: {history!r} are read, and not judged yet; registers are")
     start = monotonic()
     budget = budget or Budget()
-    verdicts = {
-        one: explained_record(judge_recorded(history, one, budget=budget), budget) for one in asked
-    }
+    verdicts: dict[str, Verdict] = {}
+    broken: Verdict | None = None
+    for one in sorted(asked, key=ASKED.index):
+        if broken is None:
+            verdicts[one] = explained_record(judge_recorded(history, one, budget=budget), budget)
+        else:
+            verdicts[one] = broken
+        if isinstance(verdicts[one], Forbidden):
+            broken = verdicts[one]
     assumed = (ASSUMED, ENDS) if np.any(history.status == UNKNOWN) else (ASSUMED,)
     return Checked(
         name,
         len(history.session),
         len(history.key),
-        verdicts,
+        {one: verdicts[one] for one in asked},
         monotonic() - start,
         assumed,
         implies=UNOBSERVED,
-        titles={one: recorded_title(one) for one in asked},
+        titles={one: level(one).title for one in asked},
     )
 
 
 def _refusal(name: str, asked: str) -> str:
     """Why a level is not asked of a recorded history."""
-    if asked in levels():
-        lacking = [need for need in sorted(level(asked).needs) if need[:1].islower()]
-        lacking = [need for need in lacking if need not in RECORDED_NAMES]
-        if lacking:
-            return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
-        return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"
-    return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
+    try:
+        needs = spec(asked).needs
+    except UnknownName:
+        return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
+    lacking = sorted(need for need in needs if need[:1].islower() and need not in RECORDED_NAMES)
+    if lacking:
+        return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
+    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"

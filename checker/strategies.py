@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from isolitmus.checker.drawn_histories import Between, any_histories, grown_histories
 from isolitmus.checker.own_jobs import OwnJobs
 from isolitmus.checker.own_table import OwnTable
 from isolitmus.checker.timing import TIMES, queues, schedule_at
 from isolitmus.model.client import Client
-from isolitmus.model.errors import SqlError
-from isolitmus.model.history import History
+from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
+from isolitmus.specs.catalogue import spec
 from isolitmus.specs.job_files import workload as workload_named
 from isolitmus.specs.sql import read_statement
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
+    from isolitmus.model.history import History
+    from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Value
     from isolitmus.model.workload import Workload
@@ -348,49 +351,45 @@ def _own_tests(draw: DrawFn, own: OwnTable, *, least: int, most: int, sessions: 
     return _litmus(own.schema, inits, named, of, schedule_at(times, of))
 
 
-@st.composite
 def histories(
-    draw: DrawFn,
     *,
+    level: str | Spec | None = None,
+    forbidden_by: str | Spec | None = None,
     least: int = 1,
     most: int = 4,
     keys: str = "xy",
     predicates: bool = False,
     observed: bool = False,
-) -> History:
-    """A history of committed transactions, each with reads, then writes; with sessions or without.
+) -> SearchStrategy[History]:
+    """Histories of committed transactions, each with reads, then writes; with sessions or without.
 
-    ``predicates``: some read by predicate, and every match bit is stated; ``observed``: in some the
-    order of the versions was observed, of all objects or of some.
+    ``level``, a level or its name or file: only those that it admits; with ``forbidden_by`` only those that this
+    one forbids. What fails then shrinks to the smallest history that one admits and the other forbids. Without a
+    level: ``predicates``: some read by predicate, and every match bit is stated; ``observed``: in some the
+    order of the versions was observed, of all objects or of some. IsolitmusError if no such history is known, or all
+    are larger.
+
+    >>> from hypothesis import find
+    >>> between = histories(level="snapshot-isolation", forbidden_by="serializable")
+    >>> find(between, lambda history: True)
+    History.from_table({'T1': 'r(x0) w(y1)', 'T2': 'r(y0) w(x2)'})
     """
-    numbers = list(range(1, draw(st.integers(least, most)) + 1))
-    writes = {n: sorted(draw(st.sets(st.sampled_from(keys)))) for n in numbers}
-    versions = {key: [0, *(n for n in numbers if key in writes[n])] for key in keys}
-    matching = {
-        f"{key}{n}": draw(st.booleans()) for key in keys for n in versions[key] if predicates
-    }
-    table: dict[str, object] = {}
-    for n in numbers:
-        seen = {key: st.sampled_from([v for v in versions[key] if v != n]) for key in keys}
-        words = [
-            f"r({key}{draw(seen[key])})"
-            for key in draw(st.lists(st.sampled_from(keys), max_size=len(keys) + 1))
-        ]
-        if predicates and draw(st.booleans()):
-            there = {f"{key}{draw(seen[key])}": None for key in keys}
-            named = [[v for v in matching if v in there], [v for v in matching if v not in there]]
-            stars = [", ".join(v + "*" * matching[v] for v in some) for some in named]
-            at = draw(st.integers(0, len(words)))
-            words.insert(at, f"r(P: {' | '.join(text for text in stars if text)})")
-        table[f"T{n}"] = " ".join(words + [f"w({key}{n})" for key in writes[n]])
-    cut = draw(st.integers(0, len(numbers)))
-    order = draw(st.permutations(numbers))
-    sessions = [" ".join(f"T{n}" for n in part) for part in (order[:cut], order[cut:]) if part]
-    chains = [
-        " < ".join(f"{key}{n}" for n in draw(st.permutations(versions[key][1:])))
-        for key in keys
-        if observed and len(versions[key]) > 2 and draw(st.booleans())
-    ]
-    return History.from_table(
-        table | {"sessions": draw(st.sampled_from([[], sessions])), "order": chains}
-    )
+    if level is None and forbidden_by is None:
+        return any_histories(
+            least=least, most=most, keys=keys, predicates=predicates, observed=observed
+        )
+    if level is None:
+        raise IsolitmusError(
+            f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits; level='read-committed' would be one"
+        )
+    if predicates or observed:
+        raise IsolitmusError(
+            "predicates and observed are drawn without a level; leave them out, or level"
+        )
+    forbids = forbidden_by if forbidden_by is None else _spec(forbidden_by)
+    asked = Between(_spec(level), forbids)
+    return grown_histories(asked, least=least, most=most, keys=keys)
+
+
+def _spec(of: str | Spec) -> Spec:
+    return spec(of) if isinstance(of, str) else of

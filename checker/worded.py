@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["LINES", "PAGES", "Paged", "Worded", "teller"]
 
 LINES: Mapping[str, str] = {
+    "AbstractSweep": "sweep_words.abstract_lines",
     "Interleavings": "interleaving_words.interleaving_lines",
     "Lattice": "lattice_words.lattice_lines",
     "Lattices": "lattice_words.lattices_lines",

@@ -11,8 +11,9 @@ from isolitmus.checker.placing import compare as place
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.telling.lattice_words import lattices_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget, sizes
+from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import progress, say, writes
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope, spec
 from isolitmus.specs.catalogue import levels
 from isolitmus.specs.writing import write_whole
@@ -40,7 +41,7 @@ def compare(
         ),
     ] = None,
     transactions: Annotated[
-        str | None, typer.Option(metavar="N|N..M", help="How many, readers among them: N or N..M.")
+        int | None, typer.Option(metavar="N", help="How many at most, readers among them.")
     ] = None,
     time: Time = None,
     memory: Memory = None,
@@ -55,7 +56,8 @@ def compare(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = budget(time, memory)
-    asked = None if transactions is None else sizes(transactions)
+    if transactions is not None and transactions < 1:
+        raise IsolitmusError(f"--transactions is {transactions}; a whole number from 1 is wanted")
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     given = [spec(name) for name in dict.fromkeys(names or ())]
     focus = [one.name for one in given] if len(given) == 1 else []
@@ -63,7 +65,9 @@ def compare(
         known = {one.name for one in given}
         given += [spec(name) for name in levels() if name not in known]
     with progress("compare") as tell:
-        found = place(given, inside, focus=focus, transactions=asked, budget=within, progress=tell)
+        found = place(
+            given, inside, focus=focus, transactions=transactions, budget=within, progress=tell
+        )
     if form.quiet:
         form.show([found], found.to_json)
     else:

@@ -37,7 +37,7 @@ VERBS = {
     "robust": "Whether your own jobs are safe at a level, however often they run: a proof, or the smallest schedule.",
     "matrix": "Which statements conflict, by who wins, layout and protocol.",
     "explain": "Why Delta refused a commit: by the text of the exception, and by the table's log.",
-    "check": "Judge histories: those of a litmus test's schedule, abstract ones, or a Delta table's log.",
+    "check": "Judge histories: of litmus tests, abstract ones, Delta tables' logs, what other tools recorded.",
     "audit": "What the logs of Delta tables show: reorders, bridges, claims that cannot be true.",
 }
 """What each does. A verb is the function of that name in the file of that name: its signature is the command

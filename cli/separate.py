@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.placing import compare
 from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.telling.lattice_words import STANDS
+from isolitmus.checker.telling.lattice_words import STANDS, standing_words
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.cli.certifying import write_certificates
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from isolitmus.checker.answer import By, Separation
     from isolitmus.checker.lattice import Strength
     from isolitmus.cli.carrying import Carried
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.spec import Spec
 
 __all__ = ["separate"]
 
@@ -161,9 +164,9 @@ def separate(
                 say(line)
             _carried(answer, carriers, done, quiet=False)
         if relation is not None:
-            bound = "" if all(answer.proved for answer in answers) else ", within that bound"
-            bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
-            say(f"{specs[0].name} is {STANDS[relation]} {specs[1].name}{bound}.")
+            narrowed = no_sessions or no_aborts or observed or unexplained or unbounded
+            wide = inside is None and way is None and not narrowed
+            say(_relation_words(specs, answers, within, asked, wide=wide))
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
         say("Assumed: " + "; ".join(assumed) + ".")
     if done:
@@ -174,6 +177,24 @@ def separate(
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
+
+
+def _relation_words(
+    specs: tuple[Spec, Spec],
+    answers: list[Separation],
+    within: Budget,
+    asked: range | None,
+    *,
+    wide: bool,
+) -> str:
+    """How two specs stand to each other: in the words of ``compare``, unless the question was narrower."""
+    a, b = specs
+    if wide and a.name != b.name and not a.silences and not b.silences:
+        most = None if asked is None else max(asked)
+        return standing_words(compare(specs, transactions=most, budget=within), a.name, b.name)
+    bound = "" if all(answer.proved for answer in answers) else ", within that bound"
+    bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
+    return f"{a.name} is {STANDS[_relation(answers)]} {b.name}{bound}."
 
 
 def _way(by: str | None) -> By | None:

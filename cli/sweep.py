@@ -11,9 +11,10 @@ import typer
 
 from isolitmus.checker.finds import distinct, of_sweep
 from isolitmus.checker.processes import cores as available
-from isolitmus.checker.sweeps import candidates_in, sweep_work
+from isolitmus.checker.separation import ABSTRACT
+from isolitmus.checker.sweeps import LIMIT, candidates_in, sweep_work
 from isolitmus.checker.sweeps import sweep as count_all
-from isolitmus.checker.telling.sweep_words import sweep_lines
+from isolitmus.checker.telling.sweep_words import abstract_lines, sweep_lines
 from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
 from isolitmus.cli.forms import TABLES, Forms
 from isolitmus.cli.options import (
@@ -32,12 +33,17 @@ from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.specs import scope as read_scope
+from isolitmus.specs import spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.abstract_sweeps import AbstractSweep
     from isolitmus.checker.sweeps import Sweep
+    from isolitmus.cli.forms import Form
+    from isolitmus.model.budget import Budget
     from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
 
     Count = Callable[..., Sweep]
 
@@ -48,14 +54,37 @@ FORMS = Forms(*TABLES)
 
 @writes(out=True)
 def sweep(
-    scope: Annotated[str, typer.Argument(metavar="SCOPE", help="A scope's name, or a scope file.")],
+    scope: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCOPE|abstract", help="A scope's name or file, or abstract histories."
+        ),
+    ],
     *,
     transactions: Annotated[
         str | None, typer.Option(metavar="N|N..M", help="How many; default: the scope's.")
     ] = None,
+    keys: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of abstract histories: over how many keys; default: 2."),
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="L[,L...]", help="Of abstract histories: levels; default: all that ship."
+        ),
+    ] = None,
+    no_sessions: Annotated[
+        bool,
+        typer.Option("--no-sessions", help="Of abstract histories: each its own session."),
+    ] = False,
+    no_aborts: Annotated[
+        bool, typer.Option("--no-aborts", help="Of abstract histories: every transaction commits.")
+    ] = False,
     limit: Annotated[
-        int, typer.Option(metavar="N", help="The most candidates to sweep.")
-    ] = 20_000_000,
+        int | None,
+        typer.Option(metavar="N", help="The most candidates to sweep; default: 20,000,000."),
+    ] = None,
     cores: Cores = None,
     spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
     master: Master = None,
@@ -84,6 +113,28 @@ def sweep(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = budget(time, memory)
+    if scope == ABSTRACT:
+        given = {
+            "cores": cores,
+            "spark": spark or None,
+            "engine": engine,
+            "limit": limit,
+            "out": out,
+        }
+        _none_of(given, "is for the candidates of a scope; universe 'abstract' has none")
+        of = [] if level is None else [spec(name) for name in named("level", level)]
+        few = range(2, 3) if transactions is None else sizes(transactions)
+        return _abstract(
+            form, of, few, keys, within, sessions=not no_sessions, aborts=not no_aborts
+        )
+    given = {
+        "keys": keys,
+        "level": level,
+        "no-sessions": no_sessions or None,
+        "no-aborts": no_aborts or None,
+    }
+    _none_of(given, "is for abstract histories; sweep abstract counts these")
+    limit = LIMIT if limit is None else limit
     _refuse(cores, spark, master, out)
     carriers = [] if engine is None else named("engine", engine)
     refuse(carriers)
@@ -123,6 +174,49 @@ def sweep(
     if any(done.ended is not None for done in swept):
         return 3
     return int(any(any(c.forbidden.values()) for s in swept for c in s.protocols.values()))
+
+
+def _abstract(
+    form: Form,
+    levels: Sequence[Spec],
+    asked: Sequence[int],
+    keys: int | None,
+    within: Budget,
+    *,
+    sessions: bool,
+    aborts: bool,
+) -> int:
+    """The histories that levels admit counted, and printed. Exit status 3 if a limit ended it, else 0."""
+    from isolitmus.checker.abstract_sweeps import askable, sweep_abstract
+
+    done: list[AbstractSweep] = []
+    for n in asked:
+        with progress(f"sweep abstract, {many(n, 'transaction')}") as tell:
+            found = sweep_abstract(
+                levels or askable(),
+                n,
+                2 if keys is None else keys,
+                sessions=sessions,
+                aborts=aborts,
+                budget=within,
+                progress=lambda k: tell(f"{k:,} counted"),
+            )
+        done.append(found)
+        if not form.quiet:
+            for line in abstract_lines(found):
+                say(line)
+        if found.ended is not None:
+            break
+    documents = [found.to_json() for found in done]
+    form.show(done, lambda: documents[0] if len(documents) == 1 else documents)
+    return 3 if any(found.ended for found in done) else 0
+
+
+def _none_of(given: Mapping[str, object], why: str) -> None:
+    """IsolitmusError for the first of these options that has a value."""
+    for name, value in given.items():
+        if value is not None:
+            raise IsolitmusError(f"--{name} {why}")
 
 
 def _carried(

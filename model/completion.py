@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Completion", "completions", "linear_extensions", "unordered"]
 
-RELATIONS = relations_of("histories")
+RELATIONS = relations_of("histories", "items")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +199,8 @@ class _CompletionFrame:
     def build(self) -> FrameBuilder:
         for session in self.history.sessions:
             self.session([number for number in session if number in self.committed])
+        if self.history.schedule:
+            self.real_time()
         for name, order in self.orders.items():
             self.versions(name, order)
         for i, transaction in enumerate(self.history.transactions):
@@ -222,6 +224,26 @@ class _CompletionFrame:
         for i, j in combinations(numbers, 2):
             self.add("so", i, j, "session", first=f"T{i}", second=f"T{j}")
 
+    def real_time(self) -> None:
+        """Who had ended when somebody else began."""
+        self.builder.have("rt")
+        ended: list[int] = []
+        for number, moment in self.history.schedule:
+            if number not in self.committed:
+                continue
+            if moment == "end":
+                ended.append(number)
+                continue
+            for earlier in ended:
+                self.add(
+                    "rt", earlier, number, "ended before", first=f"T{earlier}", second=f"T{number}"
+                )
+
+    def depends(self, kind: str, of: str, i: int, j: int, why: str, /, **nouns: Any) -> None:
+        """A dependency, also by what was read: an item, or by predicate."""
+        self.add(kind, i, j, why, **nouns)
+        self.add(f"{kind}-{of}", i, j, why, **nouns)
+
     def versions(self, name: str, order: tuple[int, ...]) -> None:
         for i, j in pairwise(order):
             self.add(
@@ -234,8 +256,9 @@ class _CompletionFrame:
         """An edge wr from the writer of the version, and rw to the writer of the next one."""
         name, number, writer = version.object, transaction.number, version.writer
         reader = f"T{number}"
-        self.add(
+        self.depends(
             "wr",
+            "item",
             writer,
             number,
             "read version",
@@ -247,8 +270,8 @@ class _CompletionFrame:
         if writer == number or writer not in order or writer == order[-1]:
             return
         following = order[order.index(writer) + 1]
-        self.add(
-            "rw", number, following, "version overwritten",
+        self.depends(
+            "rw", "item", number, following, "version overwritten",
             reader=reader, version=version, writer=f"T{following}",
             following=Version(name, following), doubt=self.doubt(name, writer, following),
         )  # fmt: skip
@@ -268,8 +291,8 @@ class _CompletionFrame:
 
         def add(relation: str, i: int, j: int, kind: str, writer: int) -> None:
             version = Version(name, writer)
-            self.add(
-                relation, i, j, kind,
+            self.depends(
+                relation, "predicate", i, j, kind,
                 reader=reader, predicate=predicate, version=version, writer=f"T{writer}",
             )  # fmt: skip
 

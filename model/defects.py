@@ -13,7 +13,7 @@ from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
 
 if TYPE_CHECKING:
     from isolitmus.model.operations import Operation, Transaction
-    from isolitmus.model.recorded import Recorded
+    from isolitmus.model.recorded import Moment, Recorded
 
 __all__ = ["refuse_defects"]
 
@@ -24,6 +24,7 @@ def refuse_defects(history: Recorded) -> None:
     _matches(history)
     _sessions(history)
     _order(history)
+    _schedule(history)
 
 
 def _transactions(history: Recorded) -> None:
@@ -129,6 +130,24 @@ def _sessions(history: Recorded) -> None:
                     f"T{number} is in {where}; a transaction is in one session, once"
                 )
             places[number] = k
+
+
+def _schedule(history: Recorded) -> None:
+    known = {t.number for t in history.transactions}
+    places: dict[Moment, int] = {}
+    for k, (number, moment) in enumerate(history.schedule, 1):
+        what = f"T{number}.{moment}"
+        if number not in known:
+            names = near(f"T{number}", [f"T{n}" for n in known])
+            raise HistoryError(f"schedule: {what} is of T{number}, which does nothing here{names}")
+        if (number, moment) in places:
+            raise HistoryError(f"schedule: {what} stands twice; a transaction starts and ends once")
+        if moment == "start" and (number, "end") in places:
+            raise HistoryError(
+                f"schedule: T{number}.end, which is number {places[number, 'end']}, comes before {what},"
+                f" number {k}; a transaction ends after it started"
+            )
+        places[number, moment] = k
 
 
 def _order(history: Recorded) -> None:

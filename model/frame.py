@@ -9,7 +9,7 @@ from isolitmus.model.errors import FrameError, printable
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
-from isolitmus.model.vocabulary import BASE, RELATIONS, SETS, Term
+from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -138,7 +138,8 @@ class Frame(Readable):
         return self.own[name] if name in self.own else BASE[name]
 
     def edges(self) -> list[Edge]:
-        """Every pair of every relation with its reason, in the order of the vocabulary, a format's own last.
+        """Every pair of every relation with its reason, in the order of the vocabulary, a format's own last. What is said
+        of items and predicates apart is left out where it is said of both.
 
         >>> from isolitmus.model.reason import Reason
         >>> from isolitmus.model.relation import Relation
@@ -146,7 +147,11 @@ class Frame(Readable):
         >>> for edge in Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, why).edges(): print(edge)
         rw  b → a  b missed a
         """
-        kinds = [kind for kind in (*RELATIONS, *self.own) if kind in self.relations]
+        kinds = [
+            kind
+            for kind in (*RELATIONS, *self.own)
+            if kind in self.relations and APART.get(kind) not in self.relations
+        ]
         return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
 
     def member_of(self, node: str) -> list[str]:

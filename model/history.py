@@ -21,6 +21,7 @@ from isolitmus.model.notation import (
     read_linear,
     read_operations,
     read_order,
+    read_schedule,
     read_transaction_name,
 )
 from isolitmus.model.operations import Transaction
@@ -57,17 +58,17 @@ class History(Recorded, Readable):
         """Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 < x1]``.
 
         ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
-        then all committed. Version orders stand in brackets. Sessions as in a table: ``"T1 T2"``.
+        then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets. Sessions as in a table: ``"T1 T2"``.
         """
-        transactions, order = read_linear(text)
-        return cls(transactions, _sessions(sessions), order)
+        transactions, order, schedule = read_linear(text)
+        return cls(transactions, _sessions(sessions), order, schedule)
 
     @classmethod
     def from_table(cls, table: Mapping[str, object]) -> History:
         """The ``[history]`` table of a litmus file.
 
         Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown`` (lists
-        of texts, each optional).
+        of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was when, in real time.
 
         >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
         >>> History.from_table(table).to_table() == table
@@ -76,10 +77,12 @@ class History(Recorded, Readable):
         lists = {key: _strings(table, key) for key in ("sessions", "order", "aborted", "unknown")}
         operations: dict[int, str] = {}
         for key, text in table.items():
-            if key in lists:
+            if key in lists or key == "schedule":
                 continue
             if not key.startswith("T"):
-                raise HistoryError(f"history has no key '{key}'{near(key, [*lists, 'T1'])}")
+                raise HistoryError(
+                    f"history has no key '{key}'{near(key, [*lists, 'schedule', 'T1'])}"
+                )
             if not isinstance(text, str):
                 raise HistoryError(f"{key} is {text!r}; a text such as 'r(x0) w(x1)' is wanted")
             operations[read_transaction_name(key, "history")] = text
@@ -98,7 +101,12 @@ class History(Recorded, Readable):
             for n, text in sorted(operations.items())
         )
         order = tuple(pair for text in lists["order"] for pair in read_order(text))
-        return cls(transactions, _sessions(lists["sessions"]), order)
+        schedule = table.get("schedule", "")
+        if not isinstance(schedule, str):
+            raise HistoryError(
+                f"schedule is {schedule!r}; a text such as 'T1.start T2 T1.end' is wanted"
+            )
+        return cls(transactions, _sessions(lists["sessions"]), order, read_schedule(schedule))
 
     def to_table(self) -> dict[str, str | list[str]]:
         """The ``[history]`` table of a litmus file that gives this history."""
@@ -112,7 +120,20 @@ class History(Recorded, Readable):
             names = [t.name for t in self.transactions if t.status == status]
             if names:
                 table[status] = list(names)
+        if self.schedule:
+            table["schedule"] = " ".join(self._moments())
         return table
+
+    def _moments(self) -> Iterator[str]:
+        """The schedule in words."""
+        following = (*self.schedule[1:], None)
+        both = False
+        for (number, moment), after in zip(self.schedule, following, strict=True):
+            if both:
+                both = False
+                continue
+            both = moment == "start" and after == (number, "end")
+            yield f"T{number}" if both else f"T{number}.{moment}"
 
     def __repr__(self) -> str:
         """What gives it back.

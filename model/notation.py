@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.model.operations import Status
+    from isolitmus.model.recorded import Moment
 
-__all__ = ["read_linear", "read_operations", "read_order", "read_transaction_name"]
+__all__ = ["read_linear", "read_operations", "read_order", "read_schedule", "read_transaction_name"]
 
 STEP = re.compile(
-    r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[ca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
+    r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
 )
 VERSION = re.compile(r"([A-Za-z_]+)(0|[1-9][0-9]{0,8})")
 NAME = re.compile(r"T([1-9][0-9]{0,8})")
 PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
 USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
-USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), c1, a1 or an order such as [x0 < x1]"
+USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"
+MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end))?")
 
 
 def read_operations(text: str, where: str) -> tuple[Operation, ...]:
@@ -48,14 +50,18 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
     return tuple(operations)
 
 
-def read_linear(text: str) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...]]:
-    """The transactions of a history on one line, by number, and its observed version order.
+def read_linear(
+    text: str,
+) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
+    """The transactions of a history on one line, by number, its observed version order, and what began and ended when,
+    if it says that any began.
 
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
     committed. A version must be written before another transaction reads it.
     """
     operations: dict[int, list[Operation]] = {}
     ends: dict[int, Status] = {}
+    moments: list[Moment] = []
     order: list[tuple[Version, Version]] = []
     written: set[Version] = set()
     where = "history"
@@ -70,8 +76,18 @@ def read_linear(text: str) -> tuple[tuple[Transaction, ...], tuple[tuple[Version
         if number in ends:
             problem = f"'{step[0]}' comes after T{number} has ended"
             raise _error(text, where, step.start(), problem)
+        if step["end"] == "b":
+            if number in operations:
+                problem = (
+                    f"'{step[0]}' comes after the first of T{number}; it begins once, and first"
+                )
+                raise _error(text, where, step.start(), problem)
+            operations[number] = []
+            moments.append((number, "start"))
+            continue
         if step["end"]:
             operations.setdefault(number, [])
+            moments.append((number, "end"))
             ends[number] = "committed" if step["end"] == "c" else "aborted"
             continue
         operation = _operation(step, text, where)
@@ -87,7 +103,8 @@ def read_linear(text: str) -> tuple[tuple[Transaction, ...], tuple[tuple[Version
         Transaction(number, tuple(done), ends.get(number, default))
         for number, done in sorted(operations.items())
     )
-    return transactions, tuple(order)
+    begins = any(moment == "start" for _, moment in moments)
+    return transactions, tuple(order), tuple(moments if begins else ())
 
 
 def read_order(text: str) -> list[tuple[Version, Version]]:
@@ -108,6 +125,27 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
                 f"order '{text.strip()}' compares {first} with {second}: they are versions of two objects"
             )
     return pairs
+
+
+def read_schedule(text: str) -> tuple[Moment, ...]:
+    """What began and ended, one after another; a name alone is both at once.
+
+    >>> read_schedule("T1.start T2 T1.end")
+    ((1, 'start'), (2, 'start'), (2, 'end'), (1, 'end'))
+    """
+    found: list[Moment] = []
+    for word in text.split():
+        match = MOMENT.fullmatch(word)
+        if match is None:
+            raise HistoryError(
+                f"schedule: '{word}' is no moment; write T1.start, T1.end, or T1 for both"
+            )
+        number = read_transaction_name(match[1], "schedule")
+        if match[2] != "end":
+            found.append((number, "start"))
+        if match[2] != "start":
+            found.append((number, "end"))
+    return tuple(found)
 
 
 def read_transaction_name(name: str, where: str) -> int:

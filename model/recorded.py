@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.operations import PredicateRead
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from isolitmus.model.operations import Transaction, Version
 
-__all__ = ["Recorded"]
+__all__ = ["Moment", "Recorded"]
+
+Moment = tuple[int, Literal["start", "end"]]
+"""The number of a transaction, and whether it started or ended then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Recorded:
     """Numbers of transactions, one after another; one that no session names is a session of its own."""
     order: tuple[tuple[Version, Version], ...] = ()
     """Versions of one object, of which the first was observed to come first."""
+    schedule: tuple[Moment, ...] = ()
+    """What began and ended, one after another in real time, as far as anybody knows."""
 
     @property
     def operations(self) -> int:

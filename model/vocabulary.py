@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "APART",
     "BASE",
     "BINDERS",
+    "BY_VERSIONS",
     "EVERYWHERE",
     "RELATIONS",
     "SETS",
@@ -26,13 +28,14 @@ __all__ = [
     "terms_of",
 ]
 
-Of = Literal["histories", "reads", "orders", "logs", "delta", "delta-rs"]
-"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to the ``orders`` that
+Of = Literal["histories", "reads", "items", "times", "orders", "logs", "delta", "delta-rs"]
+"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to those that tell reads of ``items``
+from those by predicate; to those that say at what ``times`` transactions began and ended; to the ``orders`` that
 a binder binds; to ``logs``, where what commits becomes a version; to commits as Delta (``delta``) has
 them, or to what delta-rs takes a statement to read (``delta-rs``).
 """
 
-EVERYWHERE: tuple[Of, ...] = ("histories", "reads", "orders", "logs")
+EVERYWHERE: tuple[Of, ...] = ("histories", "reads", "items", "times", "orders", "logs")
 """What no table format has for itself alone."""
 
 
@@ -94,6 +97,36 @@ TERMS = (
         "histories",
         "the second transaction overwrote what the first read, item or predicate (Adya)",
         verb="does not see",
+    ),
+    Term(
+        "wr-item",
+        "items",
+        "the second transaction read a version of an item that the first wrote",
+        verb="is read by",
+    ),
+    Term(
+        "wr-predicate",
+        "items",
+        "the second transaction read by a predicate what the first made match, or match no more",
+        verb="is read by",
+    ),
+    Term(
+        "rw-item",
+        "items",
+        "the second transaction overwrote a version of an item that the first read",
+        verb="does not see",
+    ),
+    Term(
+        "rw-predicate",
+        "items",
+        "the second transaction made match, or match no more, what the first read by a predicate",
+        verb="does not see",
+    ),
+    Term(
+        "rt",
+        "times",
+        "the first transaction had ended when the second began, in real time",
+        verb="ends before the start of",
     ),
     Term(
         "rf", "reads", "from a transaction to a read that took its value from it", verb="is read by"
@@ -410,3 +443,9 @@ def terms_of(*terms: str | Term) -> Mapping[str, Term]:
 
 BINDERS = {"versions": "ww", "co": "ww", "linearisations": "co", "snapshots": "vis"}
 """``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each binds."""
+
+APART = {name: name.partition("-")[0] for name in relations_of("items")}
+"""What is said of items and predicates apart, and what it is a part of."""
+
+BY_VERSIONS = frozenset({"ww", "rw", *(name for name, whole in APART.items() if whole == "rw")})
+"""What hangs on the order of versions, whatever was read."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.locking.rules import RANGES, RELEASES, VICTIMS
+from isolitmus.checker.recorded_checks import ASKED
 from isolitmus.checker.running.forms import FORMS
 from isolitmus.conformance.observations import observations
 from isolitmus.model.claim import cited_claims
@@ -96,7 +97,7 @@ def known() -> frozenset[str]:
     of_matrices = {name for each in matrices() for name in matrix(each).statements}
     of_every_format = {name for kind in KINDS_NAMED for name in shipped(kind)}
     names = {*of_every_format, *RELATIONS, *FORMS, *of_matrices}
-    names |= {*observations(), *RELEASES, *RANGES, *VICTIMS}
+    names |= {*observations(), *RELEASES, *RANGES, *VICTIMS, *ASKED}
     return frozenset(names | {"no-op", "park-init", "park-prepare", "park-commit"})
 
 

@@ -32,6 +32,7 @@ from isolitmus.checker.reading.monotone import increasing
 from isolitmus.model.combine import names_in, unfolded
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.model.vocabulary import APART
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +46,10 @@ ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
     "wr": (WRITER, None),
     "ww": (WRITER, WRITER),
     "rw": (None, WRITER),
+    "wr-item": (WRITER, None),
+    "wr-predicate": (WRITER, None),
+    "rw-item": (None, WRITER),
+    "rw-predicate": (None, WRITER),
 }
 """Where relations come from and lead to, in frames whose nodes are the transactions."""
 InSets = frozenset[str]
@@ -289,6 +294,8 @@ def _within(a: CatExpr, b: CatExpr) -> bool:
     if a == b:
         return True
     match a, b:
+        case Name(name), Name(whole) if APART.get(name) == whole:
+            return True
         case _, Binary("&", left, right):
             return included(a, [left]) and included(a, [right])
         case Binary("\\", left, right), Binary("\\", first, second):

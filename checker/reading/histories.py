@@ -27,6 +27,7 @@ from isolitmus.model.completion import completions
 from isolitmus.model.errors import Limit
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
+from isolitmus.model.vocabulary import BY_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,7 +170,9 @@ def _supposed(reason: Reason) -> Reason:
 def _uses_orders(history: History, spec: Spec) -> bool:
     """Whether the version order has a say: in ww and rw, and in wr where predicates were read."""
     by_predicate = any(True for _ in history.predicate_reads())
-    return bool(spec.needs & ({"ww", "rw", "wr"} if by_predicate else {"ww", "rw"}))
+    return bool(
+        spec.needs & (BY_VERSIONS | {"wr", "wr-predicate"} if by_predicate else BY_VERSIONS)
+    )
 
 
 def _meet(a: Frame, b: Frame) -> Frame:

@@ -12,10 +12,11 @@ from isolitmus.checker.recorded.observing import attributed
 from isolitmus.model.completion import completions
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
+from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Forbidden, Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from isolitmus.checker.recorded.shrinking import Core
     from isolitmus.model.spec import Spec
@@ -108,7 +109,10 @@ def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
             edge.reason["version"].object for edge in violation.cycle if edge.kind in ("ww", "rw")
         }
         supposing = tuple(
-            reason for reason in first.supposing() if reason["versions"][0].object in about
+            Reason.of("came in order", versions=open_part)
+            for reason in first.supposing()
+            if reason["versions"][0].object in about
+            for open_part in _open(reason["versions"], history.order)
         )
         found.append(Violation(violation.axiom, violation.kind, violation.cycle, supposing))
         every = [
@@ -117,3 +121,15 @@ def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
             if any(other.orders[name] != first.orders[name] for name in about)
         ]
     return found
+
+
+def _open(
+    order: Sequence[Version], known: Collection[tuple[Version, Version]]
+) -> list[list[Version]]:
+    """The stretches of an order of which nobody knows that each comes before the next."""
+    stretches: list[list[Version]] = [[]]
+    for version in order:
+        if stretches[-1] and (stretches[-1][-1], version) in known:
+            stretches.append([])
+        stretches[-1].append(version)
+    return [stretch for stretch in stretches if len(stretch) > 1]

@@ -21,7 +21,7 @@ from isolitmus.model.frame import Edge
 from isolitmus.model.number import many
 from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.specs.catalogue import level
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -92,17 +92,15 @@ def _flaws(judged: JudgedRecord) -> Iterator[Violation]:
 
 def _of_part(part: Core, judged: JudgedRecord) -> Forbidden:
     names = Names(part.history, part.numbers)
-    if judged.level in levels():
-        spec = level(judged.level)
-        history = abstracted(part)
-        if judged.level in ORDERED:
-            ways = forbidden_ways(history, spec)
-            if ways is not None:
-                shown = tuple(_translated(one, names, history.order) for one in ways[:WAYS])
-                return Forbidden(shown, len(ways) - len(shown))
-        else:
-            said = check_history(replace(history, order=()), spec, limit=COMPLETIONS)
-            assert not isinstance(said, Allowed), f"{spec.name}: the catalogue allows {part}"
+    history, spec = abstracted(part), level(judged.level)
+    if judged.level in ORDERED:
+        ways = forbidden_ways(history, spec)
+        if ways is not None:
+            shown = tuple(_translated(one, names, history.order) for one in ways[:WAYS])
+            return Forbidden(shown, len(ways) - len(shown))
+    else:
+        said = check_history(replace(history, order=()), spec, limit=COMPLETIONS)
+        assert not isinstance(said, Allowed), f"{spec.name}: the catalogue allows {part}"
     if judged.cycle:
         return Forbidden((circle_of(judged.cycle, names, judged.level),))
     why = Reason.of("recorded orders", of=", ".join(map(str, names.numbers)), said=judged.reason)

@@ -23,7 +23,7 @@ from isolitmus.checker.reading.monotone import increasing
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reads import needs_reads
-from isolitmus.model.vocabulary import relations_of, sets_of
+from isolitmus.model.vocabulary import BY_VERSIONS, relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ OrderMatrix = list[list[B]]
 """``order[i][j]``: version i of a key comes before version j, if both are there."""
 
 KEYS = "xyz"
-NAMES = frozenset((*relations_of("histories", "reads"), *sets_of("histories")))
+NAMES = frozenset((*relations_of("histories", "reads", "items"), *sets_of("histories")))
 """What histories without a table can say: the names that a spec may use here, with those that it binds."""
 
 
@@ -111,7 +111,7 @@ def names_for(spec: Spec) -> frozenset[str]:
 
 def uses_versions(spec: Spec) -> bool:
     """Whether the version order has a say in what a spec judges, for itself."""
-    return bool(spec.needs & {"ww", "rw"}) and spec.bound.get("ww") != "co"
+    return bool(spec.needs & BY_VERSIONS) and spec.bound.get("ww") != "co"
 
 
 def observes_versions(*specs: Spec) -> bool:
@@ -270,14 +270,18 @@ class _HistoryMatrices(Generic[B]):
         made = {
             "so": self.so,
             "wr": self.wr,
+            "wr-item": self.wr,
+            "wr-predicate": self.nothing,
+            "rw-predicate": self.nothing,
             "rf": self.rf,
             "po": self.po,
             "in": self.inside,
             "rival": self.rival,
         }
         relations = {name: make() for name, make in made.items() if name in self.needs}
-        if self.needs & {"ww", "rw"}:
+        if self.needs & BY_VERSIONS:
             relations["ww"], relations["rw"] = self.versions(orders)
+            relations["rw-item"] = relations["rw"]
         if linear is not None:
             relations["co"] = self.among(linear.co)
             if linear.vis is not None:
@@ -320,6 +324,10 @@ class _HistoryMatrices(Generic[B]):
         if self.with_reads:
             pairs |= {(self.initial, j): [done[j]] for j in range(self.h.n)}
         return self.matrix(pairs)
+
+    def nothing(self) -> BooleanMatrix[B]:
+        """Nobody reads by predicate."""
+        return self.matrix({})
 
     def wr(self) -> BooleanMatrix[B]:
         pairs: dict[tuple[int, int], list[B]] = {}

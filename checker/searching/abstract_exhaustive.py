@@ -71,6 +71,10 @@ class HistoryBatch:
     """The version orders of each key."""
     valid: Bits
     """The histories in which every transaction does something."""
+    groups: tuple[tuple[int, int], ...]
+    """Of each key how many operations there are and how many of them write."""
+    reading: tuple[tuple[int, ...], ...]
+    """Of each transaction the order of the keys in which it reads."""
     more: bool = False
     """The same histories under further version orders follow."""
 
@@ -119,6 +123,25 @@ class HistoryBatch:
     def choices(self) -> int:
         """The number of version orders of each history."""
         return self.product.size // self.valid.size
+
+    def arrangements(self, keys: int) -> int:
+        """In how many ways so many keys with names may be what the keys of the batch are."""
+        return len(set(permutations(self.groups[:keys])))
+
+    def once(self) -> Bits:
+        """The valid histories, each in one batch alone of those that differ in ``reading``: what a transaction does
+        not read comes last, in the order of the keys.
+        """
+        found = self.valid
+        for t, order in enumerate(self.reading):
+            reads = [
+                self.product.bits(self.histories.reads(t, x)).reshape(found.size, -1)[:, 0]
+                for x in range(len(KEYS))
+            ]
+            for k, x in enumerate(order):
+                for y in order[k + 1 :]:
+                    found = found & (reads[x] | (~reads[y] & np.bool_(x < y)))
+        return found
 
     def history(self, k: int, *, observed: bool) -> History:
         """History number k of the batch (its bit); ``observed``: with its version order."""
@@ -171,22 +194,29 @@ def search(
     return None, examined
 
 
-def history_batches(n: int, vary: Varied, *specs: Spec) -> Iterator[HistoryBatch]:
+def history_batches(
+    n: int, vary: Varied, *specs: Spec, keys: int = len(KEYS)
+) -> Iterator[HistoryBatch]:
     """All histories of n transactions as far as the specs can tell them apart, smallest first: fewest
-    links of sessions, then aborted transactions (none of what does not ``vary``), then operations, then keys.
+    links of sessions, then aborted transactions (none of what does not ``vary``), then operations, then keys, of
+    which there are at most so many.
     """
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)
     most = LARGEST if n <= FEW else LARGEST * FEW * FEW // (n * n)
     for links, ends in _shapes(n, vary):
-        for operations, keys, groups in _sizes(n):
+        for operations, used, groups in _sizes(n):
+            if used > keys:
+                continue
             for joined, aborted in _ends(n, links, ends):
                 for lists in _lists(groups, aborted, most, ordered=ordered):
-                    for reading in _readings(n, keys, needs):
+                    for reading in _readings(n, used, needs):
                         for ranks, more in _ranks(lists, most, ordered=ordered):
-                            size = (links, ends, operations, keys)
+                            size = (links, ends, operations, used)
                             shape = (joined, aborted)
-                            yield _batch(size, lists, shape, reading, ranks, more=more)
+                            yield _batch(
+                                size, lists, shape, reading, ranks, groups=groups, more=more
+                            )
 
 
 Flags = tuple[bool, ...]
@@ -329,6 +359,7 @@ def _batch(
     reading: tuple[tuple[int, ...], ...],
     ranks: Sequence[list[Rank]],
     *,
+    groups: tuple[tuple[int, int], ...],
     more: bool,
 ) -> HistoryBatch:
     n, axes = len(shape[1]), [len(options) for options in lists]
@@ -374,4 +405,6 @@ def _batch(
         busy &= does
     joins, ends = ([true if choice else 0 for choice in row] for row in shape)
     histories = Histories(product.booleans, writes, sources, joins, first, ends)
-    return HistoryBatch(measure, product, histories, tuple(orders), busy.ravel(), more)
+    return HistoryBatch(
+        measure, product, histories, tuple(orders), busy.ravel(), groups, reading, more
+    )

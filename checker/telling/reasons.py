@@ -268,6 +268,7 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "rival": _did,
     # abstract histories
     "session": "{first} comes before {second} in their session",
+    "ended before": "{first} had ended when {second} started",
     "next version": _doubted(
         "{writer} wrote {version}, the next version after {before} of {other}"
     ),

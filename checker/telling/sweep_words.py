@@ -9,9 +9,10 @@ from isolitmus.model.number import many
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.checker.abstract_sweeps import AbstractSweep
     from isolitmus.checker.sweeps import Sweep
 
-__all__ = ["sweep_lines"]
+__all__ = ["abstract_lines", "sweep_lines"]
 
 GIVEN = {
     "log-serializable": "the order of the log gives the table with which they end",
@@ -49,6 +50,25 @@ def sweep_lines(done: Sweep) -> Iterator[str]:
             f"  {done.failed:,} are not admitted because a statement fails in them, the first:"
             f" '{done.failure.sql}' with {done.failure.exception} ({done.failure.why})"
         )
+
+
+def abstract_lines(done: AbstractSweep) -> Iterator[str]:
+    """How many histories there are, and how many of these each level admits."""
+    whole = f"of {many(done.transactions, 'transaction')} over {many(done.keys, 'key')}"
+    varied = [
+        word
+        for word, varies in (("sessions", done.vary.sessions), ("aborts", done.vary.aborts))
+        if varies
+    ]
+    whole += f", with {' and '.join(varied)}" if varied else ""
+    found = f"{done.histories:,} histories {whole}"
+    if done.ended is not None:
+        found = f"unknown: {done.ended}; {done.histories:,} of the histories {whole} until then"
+    yield f"Universe 'abstract': {found}, in {done.seconds:.1f} s"
+    width = max((len(f"{number:,}") for number in done.admitted.values()), default=0)
+    for level, number in done.admitted.items():
+        share = f"{100 * number / done.histories:.2f} %" if done.histories else "none counted"
+        yield f"  {number:>{width},} are admitted by {level}  ({share})"
 
 
 def _share(number: int, of: int) -> str:

@@ -172,7 +172,8 @@ def test_relations_come_from_whom_they_are_said_to():
     for frame in chain.from_iterable(frames_that_ship()):
         writers = frame.sets["Writer"]
         for name, ends in ENDS.items():
-            for pair in frame.relations[name].pairs():
+            found = frame.relations.get(name)
+            for pair in found.pairs() if found else ():
                 assert all(
                     end is None or writers >> node & 1 for node, end in zip(pair, ends, strict=True)
                 )

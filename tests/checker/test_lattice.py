@@ -134,7 +134,9 @@ def test_the_answer_that_depends_on_the_universe_is_one_sentence(every):
     said = standing_words(every, "write-serializable", "snapshot-isolation")
     assert said == (
         "write-serializable is incomparable with snapshot-isolation in universe 'abstract', and"
-        " stronger than it in universe 'table' (proved)."
+        " stronger than it in universe 'table' (proved for any statements on one Delta table, each of which"
+        " reads one version, each in a session of its own, which have read what they change, none of them a"
+        " RESTORE)."
     )
     assert said in list(lattices_lines(every))
 
@@ -202,7 +204,7 @@ def test_a_limit_leaves_pairs_unknown():
 def test_protocols_of_one_format_are_compared_on_tables():
     """Neither implies the other: at Serializable Delta does not look at what changes no data."""
     names = ["delta-serializable", "delta-write-serializable"]
-    found = compare([protocol(name) for name in names], transactions=[2])
+    found = compare([protocol(name) for name in names], transactions=2)
     (lattice,) = found.lattices
     assert lattice.universe == "table"
     assert lattice.relation(*names) == "incomparable"

@@ -3,6 +3,7 @@ order of versions is covered, and the catalogue's levels say the same.
 """
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
 from isolitmus.checker.recorded.shrinking import part_of, shrunk
 from isolitmus.checker.recorded_checks import ASKED, check_recorded
 from isolitmus.checker.strategies import histories
+from isolitmus.checker.strength import IMPLIES
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.model.budget import Budget
 from isolitmus.model.register_history import INITIAL
@@ -137,17 +139,26 @@ def test_the_ways_leave_no_order_of_versions(history, name):
         return
     versions = abstracted(shrunk(judged, Budget()))
     ways = [
-        {tuple(reason["versions"]) for reason in way.supposing}
+        [(a, b) for reason in way.supposing for a, b in pairwise(reason["versions"])]
         for way in forbidden_ways(versions, level(name))
     ]
     for completion in versions.completions():
-        orders = {tuple(reason["versions"]) for reason in completion.supposing()}
-        assert any(way <= orders for way in ways)
+        place = {
+            (key, number): at
+            for key, order in completion.orders.items()
+            for at, number in enumerate(order)
+        }
+        assert any(
+            all(place[a.object, a.writer] < place[b.object, b.writer] for a, b in way)
+            for way in ways
+        )
 
 
 @given(drawn())
 def test_a_recorded_history_stands_where_its_verdicts_say(history):
     checked = check_recorded("h", history)
+    alone = {name: judge_recorded(history, name).verdict for name in ASKED}
+    assert {name: str(verdict) for name, verdict in checked.levels.items()} == alone
     (weakest,) = checked.standing.weakest or ("",)
     (strongest,) = checked.standing.strongest or ("",)
     holds = [name for name in ASKED if str(checked.levels[name]) == "allowed"]
@@ -168,6 +179,19 @@ def test_no_level_holds_where_a_weaker_one_fails(history):
 @pytest.mark.parametrize("name", litmus_names())
 def test_no_level_holds_of_a_litmus_test_where_a_weaker_one_fails(name):
     assert check(litmus(name), [level(one) for one in levels()]).standing
+
+
+def test_what_implies_what_is_what_compare_finds():
+    """The levels of the catalogue with neighbours below them, as docs/levels.md draws them."""
+    page = (Path(__file__).parents[2] / "docs" / "levels.md").read_text("utf-8")
+    abstract, tables = page.split("## In universe `table`")
+    stronger = re.compile(
+        r"^\d+\. \*\*([\w-]+)\*\* is stronger than \*\*([\w-]+)\*\*", re.MULTILINE
+    )
+    found = {*stronger.findall(abstract)} | {
+        pair for pair in stronger.findall(tables) if pair[0] == "log-serializable"
+    }
+    assert found == {(name, weaker) for name, below in IMPLIES.items() for weaker in below}
 
 
 NAMED = {

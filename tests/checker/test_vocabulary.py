@@ -28,6 +28,8 @@ from isolitmus.specs.catalogue import protocols
 
 HISTORIES = {*relations_of("histories"), *sets_of("histories")}
 READS = {*relations_of("reads")}
+ITEMS = {*relations_of("items")}
+TIMES = {*relations_of("times")}
 LOGS = {*relations_of("logs"), *sets_of("logs")}
 DELTA = {*relations_of("delta"), *sets_of("delta")}
 
@@ -43,15 +45,18 @@ def test_a_name_stands_once_and_is_worded():
 
 
 def test_every_name_is_of_one_world_and_only_orders_are_bound():
-    frames_have = HISTORIES | READS | LOGS | DELTA | {*READ_SETS}
+    frames_have = HISTORIES | READS | ITEMS | TIMES | LOGS | DELTA | {*READ_SETS}
     assert frames_have | {*relations_of("orders")} == {*BASE}
     assert {*relations_of("orders")} <= {*BINDERS.values()} <= {*RELATIONS}
 
 
 def test_histories_have_the_names_of_histories():
     (first,) = History.parse("w1(x1) r2(x1) c1 c2").completions()
-    assert {*first.frame().names()} == HISTORIES
-    assert {*first.frame(reads=True).names()} == HISTORIES | READS == abstract.NAMES
+    assert {*first.frame().names()} == HISTORIES | ITEMS
+    assert {*first.frame(reads=True).names()} == HISTORIES | READS | ITEMS
+    assert HISTORIES | READS | ITEMS == abstract.NAMES
+    (first,) = History.parse("b1 w1(x1) c1 b2 r2(x1) c2").completions()
+    assert {*first.frame().names()} == HISTORIES | ITEMS | TIMES
 
 
 def test_runs_have_the_names_of_logs_and_of_delta():

@@ -22,6 +22,7 @@ WRITERS = {
     ("separate", "certificate"): ["serializable", "causal"],
     ("compare", "html"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
+    ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],

@@ -1,0 +1,121 @@
+"""Levels that ask for real time, and for items and predicates apart."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker import check
+from isolitmus.model.errors import HistoryError
+from isolitmus.model.history import History
+from isolitmus.specs import level
+
+STRICT, PLAIN = level("strict-serializable"), level("serializable")
+STRONG, SNAPSHOT = level("strong-snapshot-isolation"), level("snapshot-isolation")
+
+
+def verdict(history, spec):
+    return str(check(history, spec).levels[spec.name])
+
+
+@st.composite
+def timed(draw):
+    """Histories of up to four transactions over two objects, and when they began and ended."""
+    count = draw(st.integers(1, 4))
+    numbers = range(1, count + 1)
+    writes = {n: draw(st.sets(st.sampled_from("xy"))) for n in numbers}
+    table = {}
+    for n in numbers:
+        reads = [
+            f"r({x}{draw(st.sampled_from([0, *(m for m in numbers if m != n and x in writes[m])]))})"
+            for x in sorted(draw(st.sets(st.sampled_from("xy"))))
+        ]
+        table[f"T{n}"] = " ".join([*reads, *(f"w({x}{n})" for x in sorted(writes[n]))])
+    moments = draw(st.permutations([n for n in numbers for _ in range(2)]))
+    seen = set()
+    words = []
+    for n in moments:
+        words.append(f"T{n}.{'end' if n in seen else 'start'}")
+        seen.add(n)
+    table["schedule"] = " ".join(words)
+    return table
+
+
+def in_some_order(table):
+    """Whether the transactions, one after another in an order that keeps real time, read what they read: executed."""
+    names = [name for name in table if name != "schedule"]
+    words = table["schedule"].split()
+    place = {word: k for k, word in enumerate(words)}
+
+    def explains(order):
+        state = {"x": "x0", "y": "y0"}
+        for name in order:
+            for operation in table[name].split():
+                version = operation[2:-1]
+                if operation[0] == "w":
+                    state[version[0]] = version
+                elif state[version[0]] != version:
+                    return False
+        return True
+
+    def late(order):
+        return any(
+            place[f"{later}.end"] < place[f"{earlier}.start"]
+            for k, earlier in enumerate(order)
+            for later in order[k + 1 :]
+        )
+
+    return any(explains(order) and not late(order) for order in permutations(names))
+
+
+@given(timed())
+def test_strict_is_some_order_in_time(table):
+    history = History.from_table(table)
+    assert (verdict(history, STRICT) == "allowed") == in_some_order(table)
+
+
+@given(timed())
+def test_time_only_adds(table):
+    history = History.from_table(table)
+    for strong, weak in ((STRICT, PLAIN), (STRONG, SNAPSHOT), (STRICT, STRONG)):
+        assert verdict(history, strong) == "forbidden" or verdict(history, weak) == "allowed"
+
+
+@given(timed())
+def test_real_time_is_an_order_of_intervals(table):
+    relation = History.from_table(table).frames().__next__().relations["rt"]
+    assert relation.acyclic()
+    pairs = set(relation.pairs())
+    for a, b in pairs:
+        for c, d in pairs:
+            assert (a, d) in pairs or (c, b) in pairs
+
+
+@given(timed())
+def test_of_items_alone_the_parts_are_the_whole(table):
+    history = History.from_table(table)
+    assert verdict(history, level("pl-2-99")) == verdict(history, level("pl-3"))
+    frame = next(history.frames())
+    assert frame.relations["rw-item"] == frame.relations["rw"]
+    assert not frame.relations["rw-predicate"].pairs()
+
+
+def test_without_a_schedule_there_is_no_time():
+    history = History.parse("w1(x1) r2(x0)")
+    assert str(check(history, STRICT).levels[STRICT.name]) == "needs rt"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("T1.end T1.start", "T1.end, which is number 1, comes before T1.start, number 2"),
+        ("T2", "T2.start is of T2, which does nothing here; known: T1"),
+        ("T1 T1.end", "T1.end stands twice"),
+        ("T1.begin", "'T1.begin' is no moment; write T1.start, T1.end, or T1 for both"),
+    ],
+)
+def test_what_is_wrong_with_a_schedule(schedule, message):
+    with pytest.raises(HistoryError, match="schedule: ") as error:
+        History.from_table({"T1": "w(x1)", "schedule": schedule})
+    assert message in str(error.value)

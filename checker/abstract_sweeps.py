@@ -91,7 +91,9 @@ def askable() -> list[Spec]:
     True
     """
     found = map(named, shipped_levels())
-    return [level for level in found if level.needs <= names_for(level) and not observes_versions(level)]
+    return [
+        level for level in found if level.needs <= names_for(level) and not observes_versions(level)
+    ]
 
 
 def sweep_abstract(

@@ -102,7 +102,9 @@ def by_snapshots(table):
             continue
         for operation in table[name].split():
             version = operation[2:-1]
-            if at_start[name][version[0]] != (version if operation[0] == "r" else state[version[0]]):
+            if at_start[name][version[0]] != (
+                version if operation[0] == "r" else state[version[0]]
+            ):
                 return False
         state |= {op[2]: op[2:-1] for op in table[name].split() if op[0] == "w"}
     return True
@@ -118,7 +120,10 @@ def test_pl_si_reads_the_state_of_its_start(table):
 def test_pl_si_is_strong(table):
     history = History.from_table(table)
     for weak in ("strong-snapshot-isolation", "generalized-snapshot-isolation", "pl-2-plus"):
-        assert verdict(history, level("pl-si")) == "forbidden" or verdict(history, level(weak)) == "allowed"
+        assert (
+            verdict(history, level("pl-si")) == "forbidden"
+            or verdict(history, level(weak)) == "allowed"
+        )
 
 
 @given(timed())

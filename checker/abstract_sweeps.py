@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.searching.abstract import (
     KEYS,
-    NAMES,
     Varied,
+    names_for,
     observes_versions,
 )
 from isolitmus.checker.searching.abstract_exhaustive import history_batches
@@ -91,7 +91,9 @@ def askable() -> list[Spec]:
     True
     """
     found = map(named, shipped_levels())
-    return [level for level in found if level.needs <= NAMES and not observes_versions(level)]
+    return [
+        level for level in found if level.needs <= names_for(level) and not observes_versions(level)
+    ]
 
 
 def sweep_abstract(
@@ -121,7 +123,7 @@ def sweep_abstract(
     if not 1 <= keys <= len(KEYS):
         raise IsolitmusError(f"{many(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted")
     for level in levels:
-        lacking = sorted(level.needs - NAMES)
+        lacking = sorted(level.needs - names_for(level))
         if lacking:
             raise IsolitmusError(
                 f"{level.name} needs {', '.join(lacking)}, which abstract histories do not have"

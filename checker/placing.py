@@ -84,7 +84,6 @@ def compare(
     """
     _refuse(specs)
     form = format_named(same_format(*specs))
-    names = {spec.name: spec.needs for spec in specs}
     inside: dict[str, frozenset[str]] = {}
     if universe in (None, ABSTRACT) and not any(spec.format for spec in specs):
         inside[ABSTRACT] = abstract.NAMES
@@ -95,10 +94,11 @@ def compare(
             scopes[over.name] = over
             inside[over.name] = frozenset(form.terms)
     fitting = {
-        where: [spec for spec in specs if spec.needs <= known] for where, known in inside.items()
+        where: [spec for spec in specs if not _lacked(spec, where, known)]
+        for where, known in inside.items()
     }
     placed = {spec.name for some in fitting.values() if len(some) > 1 for spec in some}
-    apart = {name: _lacking(needs, inside) for name, needs in names.items() if name not in placed}
+    apart = {spec.name: _lacking(spec, inside) for spec in specs if spec.name not in placed}
     if not placed:
         said = "; ".join(f"{name} {why}" for name, why in apart.items())
         raise IsolitmusError(f"no two of these can be asked in one universe: {said}")
@@ -127,10 +127,15 @@ def _refuse(specs: Sequence[Spec]) -> None:
             )
 
 
-def _lacking(needs: frozenset[str], inside: dict[str, frozenset[str]]) -> str:
+def _lacked(spec: Spec, where: str, known: frozenset[str]) -> list[str]:
+    """The names that a universe does not have, nor the spec binds there."""
+    return sorted(spec.needs - (abstract.names_for(spec) if where == ABSTRACT else known))
+
+
+def _lacking(spec: Spec, inside: dict[str, frozenset[str]]) -> str:
     lacks = [
-        f"universe '{where}' does not have {', '.join(sorted(needs - known))}"
-        if needs - known
+        f"universe '{where}' does not have {', '.join(lacked)}"
+        if (lacked := _lacked(spec, where, known))
         else f"in universe '{where}' it is alone"
         for where, known in inside.items()
     ]

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
+from isolitmus.checker import compare
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.reading.linearising import linearised
 from isolitmus.checker.running.denoting import denote
@@ -25,6 +26,8 @@ IN_ORDER = {  # with ww from co: they keep an order of versions that was observe
 }
 EQUAL = IN_ORDER | {
     "causal-cerone": "causal",
+    "causal-in-version-order": "causal",
+    "read-atomic-in-version-order": "read-atomic",
     "prefix-consistency-biswas-enea": "prefix-consistency",
     "prefix-consistency-cerone": "prefix-consistency",
     "read-atomic-cerone": "read-atomic",
@@ -51,6 +54,24 @@ def test_by_orders_of_commits_a_level_is_that_of_dependencies(name, history):
 @given(history=histories(keys="xy", observed=True))
 def test_an_order_of_versions_that_was_observed_is_kept(name, history):
     assert holds(history, name) == holds(history, EQUAL[name])
+
+
+@pytest.mark.parametrize(
+    ("stronger", "weaker"),
+    [
+        ("prefix-consistency", "causal-in-version-order"),
+        ("parallel-snapshot-isolation", "causal-in-version-order"),
+        ("causal-in-version-order", "read-atomic-in-version-order"),
+        ("causal-in-version-order", "causal"),
+        ("read-atomic-in-version-order", "read-atomic"),
+        ("read-atomic-in-version-order", "read-committed"),
+        ("causal-in-version-order", "monotonic-writes"),
+        ("causal-in-version-order", "writes-follow-reads"),
+    ],
+)
+@given(history=histories(keys="xy", observed=True))
+def test_with_an_order_of_versions_weak_levels_stand_in_one_line(stronger, weaker, history):
+    assert not holds(history, stronger) or holds(history, weaker)
 
 
 @given(histories(keys="xy"))
@@ -119,6 +140,15 @@ def test_what_is_not_tried_would_have_been_forbidden(history):
     all_tried = PREFIXES.replace(" of so", "").replace("empty wr \\ vis", "empty (wr ; wr*) \\ vis")
     tried = [read(PREFIXES, "prefixes"), read(all_tried + " empty so \\ co as sessions", "all")]
     assert bool(check_history(history, tried[0])) == bool(check_history(history, tried[1]))
+
+
+def test_levels_by_orders_are_placed_among_the_others():
+    names = ["serializable-cerone", "snapshot-isolation", "snapshot-isolation-cerone"]
+    found = compare([level(name) for name in names], "abstract", transactions=[1, 2])
+    (lattice,) = found.lattices
+    assert not found.apart
+    assert lattice.relation("snapshot-isolation-cerone", "snapshot-isolation") == "equal"
+    assert lattice.relation("serializable-cerone", "snapshot-isolation") == "incomparable"
 
 
 def test_a_verdict_says_what_is_supposed():

@@ -92,6 +92,40 @@ def test_real_time_is_an_order_of_intervals(table):
             assert (a, d) in pairs or (c, b) in pairs
 
 
+def by_snapshots(table):
+    """Whether each reads the state in which it begins, and nobody wrote, while it ran, what it writes: executed."""
+    state, at_start = {"x": "x0", "y": "y0"}, {}
+    for moment in table["schedule"].split():
+        name, what = moment.split(".")
+        if what == "start":
+            at_start[name] = dict(state)
+            continue
+        for operation in table[name].split():
+            version = operation[2:-1]
+            if at_start[name][version[0]] != (
+                version if operation[0] == "r" else state[version[0]]
+            ):
+                return False
+        state |= {op[2]: op[2:-1] for op in table[name].split() if op[0] == "w"}
+    return True
+
+
+@given(timed())
+def test_pl_si_reads_the_state_of_its_start(table):
+    found = verdict(History.from_table(table), level("pl-si")) == "allowed"
+    assert found == by_snapshots(table)
+
+
+@given(timed())
+def test_pl_si_is_strong(table):
+    history = History.from_table(table)
+    for weak in ("strong-snapshot-isolation", "generalized-snapshot-isolation", "pl-2-plus"):
+        assert (
+            verdict(history, level("pl-si")) == "forbidden"
+            or verdict(history, level(weak)) == "allowed"
+        )
+
+
 @given(timed())
 def test_of_items_alone_the_parts_are_the_whole(table):
     history = History.from_table(table)

@@ -16,6 +16,7 @@ __all__ = ["LINES", "PAGES", "Paged", "Worded", "teller"]
 
 LINES: Mapping[str, str] = {
     "Interleavings": "interleaving_words.interleaving_lines",
+    "MutantReport": "mutant_words.mutant_lines",
     "Portrait": "portrait_words.portrait_lines",
     "Separation": "separation_words.separation_lines",
     "Sweep": "sweep_words.sweep_lines",

@@ -171,9 +171,13 @@ class Judged(Readable, Paged, Drawn, Tabular):
         execution, _ = self._retraced
         return None if execution is None else execution_frame(execution, reads=True)
 
+    def frame_for(self, spec: Spec) -> Frame | None:
+        """The frame on which a spec judges the run: with its reads as nodes, if it asks for them."""
+        return self._frame_with_reads if needs_reads(spec) else self.frame
+
     def verdict(self, spec: Spec) -> Verdict:
         """What a spec says of the run."""
-        frame = self._frame_with_reads if needs_reads(spec) else self.frame
+        frame = self.frame_for(spec)
         return Unknown(self._retraced[1]) if frame is None else judge(frame, spec)
 
     @cached_property

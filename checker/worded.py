@@ -19,6 +19,7 @@ LINES: Mapping[str, str] = {
     "Interleavings": "interleaving_words.interleaving_lines",
     "Lattice": "lattice_words.lattice_lines",
     "Lattices": "lattice_words.lattices_lines",
+    "MutantReport": "mutant_words.mutant_lines",
     "Portrait": "portrait_words.portrait_lines",
     "Separation": "separation_words.separation_lines",
     "Sweep": "sweep_words.sweep_lines",

@@ -15,7 +15,13 @@ from isolitmus.checker.telling.lattice_words import STANDS, standing_words
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.cli.certifying import write_certificates
-from isolitmus.cli.forms import PICTURES, Forms
+from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.mutants import (
+    NOT_OF_MUTANTS,
+    needs_mutants,
+    refuse_beside_mutants,
+    report_mutants,
+)
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, near
@@ -33,17 +39,28 @@ if TYPE_CHECKING:
 
 __all__ = ["separate"]
 
-FORMS = Forms(*PICTURES)
+FORMS = Forms(*PICTURES, *TABLES)
 
 
-@writes(save=False, certificate=True)
+@writes(save=False, certificate=True, suite=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The spec that forbids.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="The spec that forbids.", show_default=False)
+    ] = None,
     *,
     both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Of A alone: what tells each of its mutants from it.")
+    ] = False,
+    suite: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --mutants: the fewest litmus tests that tell all of them."
+        ),
+    ] = None,
     unexplained: Annotated[
         bool, typer.Option("--unexplained", help="Only what no serial order explains.")
     ] = False,
@@ -102,11 +119,32 @@ def separate(
     as_json: Json = False,
 ) -> int:
     """Exit status 1 if something was found, 3 if a limit ended the search, else 0; that of run if what was
-    found could not be carried out.
+    found could not be carried out. With --mutants 3 if one is left that nothing tells apart, else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
     form.refuse(2 if both else 1)
     within = budget(time, memory)
+    inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
+    way = _way(by)
+    asked = None if transactions is None else sizes(transactions)
+    if mutants:
+        others = (
+            both,
+            unexplained,
+            unbounded,
+            save,
+            engine,
+            every_version_read,
+            no_sessions,
+            no_aborts,
+            observed,
+            certificate,
+        )
+        refuse_beside_mutants(b, dict(zip(NOT_OF_MUTANTS, others, strict=True)), form)
+        search = {"universe": inside, "by": way, "transactions": asked}
+        return report_mutants(spec(a), form, suite, within, search)
+    if b is None or suite is not None or form.word in TABLES:
+        raise needs_mutants(a, b, suite, as_)
     specs = spec(a), spec(b)
     carriers = [] if engine is None else named("engine", engine)
     if carriers:
@@ -118,10 +156,7 @@ def separate(
             "--engine carries out statements, which universe 'abstract' does not have; try --universe table"
         )
     if carriers and universe is None:
-        universe = TABLE
-    inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
-    way = _way(by)
-    asked = None if transactions is None else sizes(transactions)
+        inside = scope(TABLE)
     if every_version_read and not unbounded:
         raise IsolitmusError("--every-version-read is a premise of proofs; add --unbounded")
     verb = partial(separate_unbounded, every_version_read=every_version_read) if unbounded else ask
@@ -144,10 +179,7 @@ def separate(
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
             )
-    if save is not None:
-        _save(answers[0], save)
-    if certificate is not None:
-        write_certificates([a.certificate for a in answers if a.certificate], certificate)
+    _write(answers, save, certificate)
     relation = _relation(answers) if both else None
     done: list[Carried] = []
     if form.quiet:
@@ -177,6 +209,14 @@ def separate(
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
+
+
+def _write(answers: list[Separation], save: Path | None, certificate: Path | None) -> None:
+    """The files that were asked for."""
+    if save is not None:
+        _save(answers[0], save)
+    if certificate is not None:
+        write_certificates([a.certificate for a in answers if a.certificate], certificate)
 
 
 def _relation_words(

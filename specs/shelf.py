@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["HOME", "Folder", "shipped"]
 
 HOME = Path(__file__).parent
-Folder = Literal["levels", "protocols", "litmus", "scopes", "matrices", "claims", "workloads"]
+Folder = Literal[
+    "levels", "protocols", "litmus", "scopes", "matrices", "claims", "workloads", "equivalent"
+]
 
 
 @cache

@@ -32,7 +32,9 @@ def cells():
 
 def test_every_test_on_tables_is_there():
     tests = {name for name in litmus_names() if isinstance(litmus(name), Litmus)}
-    assert {name for name, _, _ in cells()} == tests
+    _, _, rest = PAGE.partition("Not carried out on an engine yet")
+    waiting = re.findall(r"`([\w-]+)`", rest.partition("\n\n")[0])
+    assert sorted([*{name for name, _, _ in cells()}, *waiting]) == sorted(tests)
 
 
 @pytest.mark.slow

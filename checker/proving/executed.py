@@ -109,9 +109,10 @@ class _Executed:
         )
 
     def one_version(self) -> bool:
-        """Whether every writer reads one version: its formula knows of one only."""
-        writers = [event for event in self.events if event.version is not None]
-        return all(e.seen_by(read) == e.read_version for e in writers for read in e.effect.reads)
+        """Whether every transaction reads one version: its formula knows of one only."""
+        return all(
+            e.seen_by(read) == e.read_version for e in self.events for read in e.effect.reads
+        )
 
     def footprint(self, i: int) -> Footprint | None:
         return self.events[i].effect.footprint

@@ -11,6 +11,7 @@ from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import catalogue, level, litmus, protocol
+from isolitmus.specs.litmus_file import read_litmus
 
 
 def broken(test, name):
@@ -72,6 +73,28 @@ def test_premises_hold_in_the_litmus_tests_but_for_known_exceptions(name):
     on_a_table = [t for t in tests if isinstance(t, Litmus) and len(t.tables) == 1]
     found = {test.name: broken(test, name) for test in on_a_table}
     assert {test: names for test, names in found.items() if names} == EXCEPTIONS
+
+
+REPORT = """
+title    = "A report that collects first, and reads the table later"
+schedule = "report.before insert report"
+
+[table]
+columns = "id INT"
+init    = ["INSERT INTO t VALUES (1)"]
+
+[transactions]
+report = { sql = "SELECT id, :n FROM t", let = { n = "SELECT count(*) FROM t" } }
+insert = "INSERT INTO t VALUES (2)"
+"""
+
+
+def test_who_only_reads_has_to_read_one_version_too():
+    """It comes before the insert by what it counted, and after it by what it read: no theorem speaks of that."""
+    report = read_litmus(REPORT, "report")
+    done = execute(report, protocol("delta-serializable"))
+    assert str(judge_execution(done, level("log-serializable"))) == "forbidden"
+    assert broken(report, "delta-serializable") == {"snapshot"}
 
 
 def test_theorem_5_needs_that_empty_commits_are_not_recorded():

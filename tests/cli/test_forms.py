@@ -24,6 +24,7 @@ TABLES = {
     "show": (["levels"], "name"),
     "check": (["reorder", "history-write-skew", "--level", "serializable"], "verdict"),
     "matrix": (["--sample", "2"], "predicted"),
+    "separate": (["read-committed", "--mutants"], "outcome"),
     "sweep": (["two-partitions", "--transactions", "1", "--cores", "1"], "admitted"),
 }
 
@@ -80,8 +81,29 @@ def test_json_has_two_names(say):
     [
         (["matrix", "--as", "svg"], "--as is 'svg'; one of csv, json is wanted"),
         (
+            ["separate", "serializable", "causal", "--as", "pdf"],
+            "--as is 'pdf'; one of svg, mermaid, tikz, dot, graphml, csv, json is wanted",
+        ),
+        (
             ["separate", "serializable", "causal", "--as", "csv"],
-            "--as is 'csv'; one of svg, mermaid, tikz, dot, graphml, json is wanted",
+            "--as csv needs --mutants, which is about one spec",
+        ),
+        (
+            ["separate", "serializable", "causal", "--suite", "x"],
+            "--suite needs --mutants, which is about one spec",
+        ),
+        (["separate", "causal"], "separate causal needs a second spec, or --mutants"),
+        (
+            ["separate", "causal", "serializable", "--mutants"],
+            "--mutants is about one spec, and 'serializable' is a second; leave it out",
+        ),
+        (
+            ["separate", "causal", "--mutants", "--both"],
+            "--both has no meaning with --mutants; leave it out",
+        ),
+        (
+            ["separate", "causal", "--mutants", "--as", "svg"],
+            "--as svg has no meaning with --mutants; leave it out",
         ),
         (
             ["show", "levels", "--as", "svg"],

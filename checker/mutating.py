@@ -1,0 +1,212 @@
+"""The verb ``separate --mutants``: what tells each mutant of a spec from it.
+
+First the catalogue. A protocol and its mutant carry every litmus test out; who ends in another way, or is recorded at
+another level, tells them apart. A level and its mutant judge every abstract history, and what the protocols of
+which a litmus test expects something make of it. Where none of these tells, ``separate`` looks for the smallest history
+that one of the two admits and the other forbids. That something is equivalent nobody finds out so: a file
+argues for it (``specs.equivalents_file``), and what a history refutes is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.mutation import JudgedMutant, Kill, MutantReport
+from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.graph import missing
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.running.execute import NO_OP, execute, observed_run
+from isolitmus.checker.runs import run
+from isolitmus.checker.searching import abstract
+from isolitmus.checker.separation import ABSTRACT, separate
+from isolitmus.model.budget import Budget
+from isolitmus.model.combine import outspoken
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, UndeterminedError
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.specs.catalogue import litmus, litmus_names, protocol, protocols
+from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.equivalents_file import equivalents, equivalents_path
+from isolitmus.specs.formats import format_named
+from isolitmus.specs.mutants import is_commit_check, mutants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from isolitmus.checker.runs import Judged
+    from isolitmus.model.mutant import Mutant
+    from isolitmus.model.spec import Spec
+
+__all__ = ["kills_of", "separate_mutants", "what_is_said"]
+
+
+def separate_mutants(
+    spec: Spec,
+    *,
+    budget: Budget | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **search: Any,
+) -> MutantReport:
+    """Every mutant of a spec, with what tells it from it.
+
+    ``search``: as for ``separate``, where the catalogue does not tell them apart (default: the universes that the spec
+    can be asked of). ``budget``: of all; once it is spent, what has not been told is unknown. ``progress`` is told
+    how many mutants are done, of how many. LitmusError for an argument on a mutant that a history tells.
+
+    >>> from isolitmus.specs import level
+    >>> report = separate_mutants(level("read-committed"))
+    >>> len(report.judged), report.survivors, report.judged[0].kills[0].name
+    (11, (), 'history-aborted-read')
+    """
+    start, every = monotonic(), mutants(spec)
+    arguments = equivalents(spec, every)
+    budget = budget or Budget()
+    tests = [_Test(test, what_is_said(test, spec)) for test in _asked(spec)]
+    judged = []
+    for done, mutant in enumerate(every):
+        if progress is not None:
+            progress(done, len(every))
+        one = _judge(spec, mutant, tests, budget, search)
+        argument = arguments.get(mutant.number, "")
+        if argument and one.kills:
+            kill = one.kills[0]
+            raise LitmusError(
+                f"{equivalents_path(spec)}: '{mutant.change}' is said to be equivalent, and {kill.name} tells it"
+                f" apart: {kill.words}; take the argument out"
+            )
+        judged.append(replace(one, argument=argument))
+    return MutantReport(spec, tuple(judged), monotonic() - start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    test: Litmus | HistoryTest
+    said: Mapping[str, str]
+
+
+def _judge(
+    spec: Spec, mutant: Mutant, tests: Iterable[_Test], budget: Budget, search: dict[str, Any]
+) -> JudgedMutant:
+    ended = budget.spent()
+    if ended is not None:
+        return JudgedMutant(mutant, bound="nothing was asked", ended=str(ended))
+    kills = tuple(kills_of(mutant, ((one.test, one.said) for one in tests)))
+    return JudgedMutant(mutant, kills) if kills else _searched(spec, mutant, budget, search)
+
+
+def kills_of(
+    mutant: Mutant, tests: Iterable[tuple[Litmus | HistoryTest, Mapping[str, str]]]
+) -> Iterator[Kill]:
+    """The tests, each with what the spec says of it, of which the mutant says something else."""
+    for test, said in tests:
+        other = what_is_said(test, mutant.spec)
+        for who in said.keys() & other.keys():
+            if said[who] != other[who]:
+                about = f"{who}: " if who else ""
+                yield Kill(test, f"{about}{said[who]}, in the mutant {other[who]}")
+                break
+
+
+def _asked(spec: Spec) -> Iterator[Litmus | HistoryTest]:
+    """The catalogue's tests that a spec may be asked of, abstract histories first."""
+    form = format_named(spec.format or DELTA)
+    tests = map(litmus, litmus_names(form.log))
+    for test in sorted(tests, key=lambda test: isinstance(test, Litmus)):
+        if isinstance(test, Litmus) or not is_commit_check(spec):
+            yield test
+
+
+def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
+    """What a spec says of a test: a protocol of each transaction how it ends and at what level it is recorded, a level
+    of an abstract history whether it is allowed, and of a test on tables so of what each protocol makes of it.
+    Empty where it says nothing, or nobody knows.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> what_is_said(litmus("reorder"), protocol("delta-serializable"))
+    {'insert': 'committed at Serializable', 'delete': 'ConcurrentAppendException'}
+    >>> what_is_said(litmus("reorder"), level("log-serializable"))["under delta-write-serializable"]
+    'forbidden'
+    >>> what_is_said(litmus("history-lost-update"), level("snapshot-isolation"))
+    {'': 'forbidden'}
+    """
+    if isinstance(test, HistoryTest):
+        verdict = str(check_history(test.history, spec))
+        return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}
+    if is_commit_check(spec):
+        return _ends(test, spec)
+    admits, permits = admission(spec), admission(outspoken(spec))
+    found = {}
+    for judged in _runs(test):
+        frame = judged.frame_for(spec)
+        if frame is not None and not missing(frame, spec):
+            word = "allowed" if admits(frame) else "silent" if permits(frame) else "forbidden"
+            found[f"under {judged.run.protocol}"] = word
+    return found
+
+
+def _ends(test: Litmus, spec: Spec) -> Mapping[str, str]:
+    try:
+        done = execute(test, spec)
+    except UndeterminedError:
+        return {}
+    seen = observed_run(test, done, spec.name).transactions
+    found = {}
+    for event in done.events:
+        outcome = seen[event.name].outcome
+        levels = sorted(event.labels - {NO_OP}) if event.version is not None else []
+        found[event.name] = f"{outcome} at {' and '.join(levels)}" if levels else outcome
+    return found
+
+
+@cache
+def _runs_of(name: str, log: str) -> tuple[Judged, ...]:
+    test = litmus(name)
+    assert isinstance(test, Litmus)
+    found = []
+    for under in protocols(log):
+        if under in test.expect and not test.raw:
+            try:
+                found.append(run(test, protocol(under)))
+            except UndeterminedError:
+                continue
+    return tuple(found)
+
+
+def _runs(test: Litmus) -> tuple[Judged, ...]:
+    """What the protocols of which a test of the catalogue expects something make of it."""
+    return _runs_of(test.name, format_named(test.format).log)
+
+
+def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]) -> JudgedMutant:
+    """The smallest history that one of the two admits and the other forbids, or how far there is none."""
+    bounds = []
+    for universe in [search["universe"]] if search.get("universe") else _universes(spec):
+        for a, b in ((spec, mutant.spec), (mutant.spec, spec)):
+            asked = {**search, "universe": universe, "shipped": False, "budget": budget}
+            try:
+                answer = separate(a, b, **asked)
+            except Ended:
+                raise
+            except IsolitmusError as problem:
+                if any(value is not None for value in search.values()):
+                    raise
+                return JudgedMutant(mutant, bound=f"the catalogue alone was asked: {problem}")
+            if answer.found:
+                assert answer.litmus is not None
+                who = ("it", "the mutant") if a is spec else ("the mutant", "it")
+                words = f"{who[0]} admits what {who[1]} forbids"
+                return JudgedMutant(mutant, (Kill(answer.litmus, words, found=True),))
+            if answer.found is None:
+                return JudgedMutant(mutant, bound=answer.bound, ended=answer.ended)
+        bounds.append(answer.bound)
+    return JudgedMutant(mutant, bound="; ".join(bounds))
+
+
+def _universes(spec: Spec) -> list[Any]:
+    """Where a spec can be asked: abstract histories, if their names will do, and its format's tables, if any ship."""
+    form = format_named(spec.format or DELTA)
+    tables = named_scope(form.universe) if form.universe else None
+    return [ABSTRACT, tables] if spec.needs <= abstract.NAMES else [tables]

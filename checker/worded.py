@@ -17,6 +17,7 @@ __all__ = ["LINES", "PAGES", "Paged", "Worded", "teller"]
 LINES: Mapping[str, str] = {
     "AbstractSweep": "sweep_words.abstract_lines",
     "Interleavings": "interleaving_words.interleaving_lines",
+    "Killing": "killing_words.killing_lines",
     "Portrait": "portrait_words.portrait_lines",
     "Separation": "separation_words.separation_lines",
     "Sweep": "sweep_words.sweep_lines",

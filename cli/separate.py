@@ -43,8 +43,18 @@ def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The spec that forbids.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="The spec that forbids; none with --mutants.")
+    ] = None,
     *,
+    mutants: Annotated[
+        bool,
+        typer.Option("--mutants", help="Tell A from every spec that one change makes of it."),
+    ] = False,
+    suite: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="With --mutants: write the fewest tests that do it."),
+    ] = None,
     both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
     unexplained: Annotated[
         bool, typer.Option("--unexplained", help="Only what no serial order explains.")
@@ -96,12 +106,16 @@ def separate(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if something was found, 3 if a limit ended the search, else 0; that of run if what was
+    """Exit status 1 if something was found (with --mutants 3 if one survives without an argument), 3 if a limit ended the search, else 0; that of run if what was
     found could not be carried out.
     """
     form = FORMS.chosen(as_, as_json=as_json)
     form.refuse(2 if both else 1)
     within = budget(time, memory)
+    if mutants or suite is not None or b is None:
+        from isolitmus.cli.killing import of_mutants
+
+        return of_mutants(a, b, form, within, suite, mutants=mutants)
     specs = spec(a), spec(b)
     carriers = [] if engine is None else named("engine", engine)
     if carriers:

@@ -59,7 +59,7 @@ def separate_mutants(
     >>> from isolitmus.specs import level
     >>> report = separate_mutants(level("read-committed"))
     >>> len(report.judged), report.survivors, report.judged[0].kills[0].name
-    (11, (), 'history-aborted-read')
+    (14, (), 'history-aborted-read')
     """
     start, every = monotonic(), mutants(spec)
     arguments = equivalents(spec, every)

@@ -411,7 +411,7 @@ def relations_of(*of: Of) -> tuple[str, ...]:
     """The relations that belong to one of these, in the order of the vocabulary.
 
     >>> relations_of("histories", "logs")
-    ('so', 'wr', 'ww', 'rw', 'log', 'vis', 'unseen')
+    ('so', 'wr', 'ww', 'rw', 'intermediate', 'log', 'vis', 'unseen')
     """
     return tuple(name for name, term in RELATIONS.items() if term.of in of)
 

@@ -39,7 +39,7 @@ def abstracted(part: Core) -> History:
     ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
     ... )
     >>> abstracted(part_of(history, np.ones(3, bool)))
-    History.from_table({'T1': 'w(k01)', 'T2': 'r(k01) w(k02)', 'order': ['k01 < k02']})
+    History.from_table({'T1': 'w(k0_1)', 'T2': 'r(k0_1) w(k0_2)', 'order': ['k0_1 < k0_2']})
     """
     history, numbers = part.history, part.numbers
     seen = attributed(history)

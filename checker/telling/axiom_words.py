@@ -22,8 +22,8 @@ def axiom_lines(spec: Spec) -> Iterator[str]:
     """Each axiom, then each silence.
 
     >>> from isolitmus.specs import level
-    >>> print(*axiom_lines(level("read-committed")), sep="; ")
-    no-aborted-read: nothing related by ([Aborted] ; wr); no-circular-information-flow: no cycle in (wr | ww)
+    >>> print(*axiom_lines(level("pl-3")), sep="; ")
+    no-aborted-read: nothing related by ([Aborted] ; wr); serial-order: no cycle in ((wr | ww) | rw)
     """
     for axiom in spec.axioms:
         yield f"{axiom.name}: {DEMANDS[axiom.test]} {axiom.expr}"

@@ -539,7 +539,7 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
         ("r(x0) w(x1)", "r(x0) w(x1", ":3: T1, column 7: 'w(x1' is no operation; use r(x0), w(x1)"),
         ("r(x0) w(x1)", "w(x" + "9" * 5000 + ")", ":3: T1, column 3: 'x9999"),
         ("w(x2)", "w(x²)", ":4: T2, column 13: 'x²' is no version; write an object and a transaction's number, x0\n"),
-        ("T2 =", "S2 =", ":4: history has no key 'S2'; known: T1, aborted, order, sessions, unknown"),
+        ("T2 =", "S2 =", ":4: history has no key 'S2'; known: T1, aborted, order, schedule, sessions, unknown"),
         ('"r(x0) w(x1)"', "3", ":3: T1 is 3; a text such as 'r(x0) w(x1)' is wanted"),
         ('["T1 T2"]', '["T1 T3"]', ":3: session 1 has T3, which does nothing here; known: T1, T2"),
         ('["T1 T2"]', '"T1 T2"', ":5: sessions is 'T1 T2'; a list of texts is wanted"),

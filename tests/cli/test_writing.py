@@ -20,6 +20,7 @@ from isolitmus.specs.writing import only_writer, write_whole
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("separate", "certificate"): ["serializable", "causal"],
+    ("separate", "suite"): ["serializable", "--mutants"],
     ("predict", "save"): ["shop"],
     ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],
@@ -42,6 +43,7 @@ FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
     ("robust", "save"),
     ("robust", "certificate"),
     ("separate", "certificate"),
+    ("separate", "suite"),
 }
 
 

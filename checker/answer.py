@@ -13,6 +13,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
 
 if TYPE_CHECKING:
+    from isolitmus.checker.certificate import Certificate
     from isolitmus.checker.proving.proof import Proof
     from isolitmus.checker.proving.scope import Outside
     from isolitmus.checker.running.explaining import Explanation
@@ -85,6 +86,8 @@ class Separation(Worded, Paged, Drawn):
     """The litmus tests that a proof does not speak of."""
     ships: str | None = None
     """The name of what only the catalogue had: found, or outside of the bound."""
+    certificate: Certificate | None = None
+    """What a solver refuted, where that was to be kept and nothing was found."""
 
     @property
     def explained(self) -> Explanation | None:

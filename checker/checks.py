@@ -11,9 +11,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.drawn import Drawn
+from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.explaining import explanations
+from isolitmus.checker.strength import IMPLIES, Standing, standing_among
 from isolitmus.checker.worded import Paged
 from isolitmus.model.budget import Budget
 from isolitmus.model.history import History
@@ -54,13 +56,24 @@ class Checked(Readable, Paged, Drawn, Tabular):
     explained: Mapping[str, Explanation] = field(default_factory=dict)
     """What a serial order explains, by the levels that forbid a history on tables for its conflicts."""
     of: Litmus | HistoryTest | None = None
-    """What was judged; None: the log of a table."""
+    """What was judged; None: the log of a table, or what another tool recorded."""
+    implies: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: IMPLIES)
+    """Which levels hold where others do."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """What the levels are called."""
 
     @property
     def counted(self) -> str:
         """How large the history is, in words."""
         operations = many(self.operations, "read or write", "reads and writes")
         return f"{many(self.transactions, 'transaction')}, {operations}"
+
+    @property
+    def standing(self) -> Standing:
+        """The strongest levels that hold, and the weakest that fail."""
+        return standing_among(
+            {name: str(verdict) for name, verdict in self.levels.items()}, self.implies
+        )
 
     @property
     def graph(self) -> DependencyGraph:
@@ -100,6 +113,8 @@ class Checked(Readable, Paged, Drawn, Tabular):
                 name: _verdict_json(verdict, self.explained.get(name))
                 for name, verdict in self.levels.items()
             },
+            "strongest": list(self.standing.strongest),
+            "weakest": list(self.standing.weakest),
             "assumptions": list(self.assumptions),
             "seconds": round(self.seconds, 3),
         }
@@ -109,6 +124,7 @@ def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, 
     reason = {"reason": verdict.reason} if isinstance(verdict, Unknown) else {}
     return reason | {
         "verdict": str(verdict),
+        "anomalies": list(anomalies(verdict)),
         "violation": verdict.violations[0].to_json() if isinstance(verdict, Forbidden) else None,
         "silence": verdict.silences[0].to_json() if isinstance(verdict, Silent) else None,
         "serial": " ".join(verdict.witness)
@@ -168,7 +184,15 @@ def check(
         )
     took = monotonic() - start
     return Checked(
-        test.name, transactions, operations, verdicts, took, assumptions, explained, test
+        test.name,
+        transactions,
+        operations,
+        verdicts,
+        took,
+        assumptions,
+        explained,
+        test,
+        titles={spec.name: spec.title for spec in levels},
     )
 
 

@@ -30,14 +30,14 @@ __all__ = [
     "Inclusion",
     "Lattice",
     "Lattices",
-    "Standing",
+    "Strength",
     "size_of",
     "transactions_of",
 ]
 
 BY_TEXT = "by the texts"
 """How a proof begins that holds of whatever histories."""
-Standing = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
+Strength = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
 """How a spec stands to another one."""
 
 
@@ -128,7 +128,7 @@ class Lattice(Worded, Drawn, Tabular):
         """Whether of every pair it is known who implies whom."""
         return all(one.holds is not None for one in self.inclusions.values())
 
-    def relation(self, a: str, b: str) -> Standing:
+    def relation(self, a: str, b: str) -> Strength:
         """How one spec stands to another."""
         match a == b or self.inclusions[a, b].holds, a == b or self.inclusions[b, a].holds:
             case True, True:

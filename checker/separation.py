@@ -19,6 +19,7 @@ from isolitmus.checker.answer import (
     By,
     Separation,
 )
+from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
@@ -38,6 +39,7 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
@@ -72,6 +74,7 @@ def separate(
     aborts: bool = True,
     observed: bool = False,
     shipped: bool = True,
+    certify: bool = False,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
@@ -85,7 +88,8 @@ def separate(
     that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
     orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own histories are asked before the
     answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
-    asked for, else the bound names it.
+    asked for, else the bound names it. ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
+    that is "none".
     ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
     unknown, with what was looked at until then. ``progress`` is told the size and the number of
     candidates so far. IsolitmusError if a spec needs names that the universe does not have.
@@ -102,8 +106,8 @@ def separate(
     """
     form = format_named(same_format(a, b))
     if universe is None:
-        asked = a.needs | b.needs
-        if asked <= abstract.NAMES and not unexplained:
+        said = all(spec.needs <= abstract.names_for(spec) for spec in (a, b))
+        if said and not unexplained:
             universe = ABSTRACT
         elif form.universe:
             universe = named_scope(form.universe)
@@ -131,8 +135,14 @@ def separate(
             f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
+    if certify and search.by != "symbolic":
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and in {search.where} all is enumerated; leave out"
+            " --certificate or --by"
+        )
     start = monotonic()
     search.budget = budget or Budget()
+    search.refuted = [] if certify else None
     sizes, examined = sorted(few), 0
 
     limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
@@ -164,7 +174,7 @@ def separate(
         silent, counted = search.silent(sizes)
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
-    none = replace(answer(False, bound + silent), silent=counted)
+    none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
     ours = search.shipped() if shipped else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
@@ -187,7 +197,25 @@ def _with_shipped(
         execution=ours.execution,
         serial=ours.serial,
         ships=name,
+        certificate=None,
     )
+
+
+def _certified(
+    none: Separation, a: Spec, b: Spec, refuted: Sequence[Refutation] | None
+) -> Separation:
+    """An answer "none" with what stands behind it, if that was kept."""
+    if refuted is None:
+        return none
+    trusted = (
+        "the clauses have a model for every history, up to names, that the one admits and the other forbids",
+        "these clauses are made of the texts below by checker/reading/symbolic.py, and an enumeration finds the same",
+        "what is left out of them by name was carried out, and is refused",
+        *none.assumptions,
+    )
+    claim = f"{a.name} admits nothing that {b.name} forbids: {none.bound}"
+    name = f"{a.name}-within-{b.name}"
+    return replace(none, certificate=Certificate(name, claim, tuple(refuted), trusted, (a, b)))
 
 
 def same_format(*specs: Spec) -> str:
@@ -236,6 +264,7 @@ class _UniverseSearch(Protocol):
     by: By
     budget: Budget
     tell: Callable[[int], None] | None
+    refuted: list[Refutation] | None
 
     @property
     def name(self) -> str: ...
@@ -263,6 +292,7 @@ class _Tables:
     assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self,
@@ -307,8 +337,9 @@ class _Tables:
     def find(self, n: int) -> tuple[Confirm | None, int]:
         if self.by == "symbolic" and self.solver is not None:
             found, examined = self.solver.search(
-                self.a, self.b, self.scope, n, self.witnesses.accept, budget=self.budget
-            )
+                self.a, self.b, self.scope, n, self.witnesses.accept,
+                budget=self.budget, refuted=self.refuted,
+            )  # fmt: skip
         else:
             from isolitmus.checker.searching import table_exhaustive
 
@@ -341,6 +372,7 @@ class _Histories:
     largest = ABSTRACT_LARGEST
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self,
@@ -358,8 +390,8 @@ class _Histories:
                 "--unexplained asks for statements, which universe 'abstract' does not have;"
                 " try --universe table"
             )
-        _require(a, abstract.NAMES, "abstract histories do")
-        _require(b, abstract.NAMES, "abstract histories do")
+        _require(a, abstract.names_for(a), "abstract histories do")
+        _require(b, abstract.names_for(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = strict(a), outspoken(b)
         self.vary = vary
@@ -379,7 +411,7 @@ class _Histories:
             from isolitmus.checker.searching import abstract_symbolic
 
             found, examined = abstract_symbolic.search(
-                self.a, self.b, n, self.vary, budget=self.budget
+                self.a, self.b, n, self.vary, budget=self.budget, refuted=self.refuted
             )
         else:
             from isolitmus.checker.searching import abstract_exhaustive

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from isolitmus.checker.answer import Separation
+from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.separation import ABSTRACT, TABLE, same_format, separate
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
@@ -33,6 +34,7 @@ def separate_unbounded(
     *,
     every_version_read: bool = False,
     transactions: Sequence[int] | None = None,
+    certify: bool = False,
     budget: Budget | None = None,
     **search: Any,
 ) -> Separation:
@@ -41,7 +43,7 @@ def separate_unbounded(
 
     ``universe``: where statements are scans, the scope whose keys they leave as they are; it is searched where there
     is no proof. ``transactions``: at most so many of them, but any statements on a table, whichever.
-    ``every_version_read``: only histories in which of every version somebody reads the whole table; these are not
+    ``certify``: the questions behind a proof are kept, as ``certificate``. ``every_version_read``: only histories in which of every version somebody reads the whole table; these are not
     searched. ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
     ``checker.proving.proof``). The rest: as for ``separate``.
 
@@ -99,6 +101,7 @@ def separate_unbounded(
             assumptions=tried.assumed,
             proof=proof,
             outside=tried.outside() if proof.holds else (),
+            certificate=_certificate(tried, number) if proof.holds and certify else None,
         )
     found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
     return replace(
@@ -107,6 +110,28 @@ def separate_unbounded(
         searched=found.found is False,
         seconds=proof.seconds + found.seconds,
         proof=proof,
+    )
+
+
+def _certificate(tried: _Tried, number: str) -> Certificate:
+    """What stands behind a proof."""
+    question, steps = tried.proof.question, tried.proof.steps
+    refutations = tuple(step.refutation for step in steps if step.refutation is not None)
+    if not refutations:
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and that {question.b.name} holds where scans emit each row"
+            " once was seen by other means; leave out --certificate"
+        )
+    return Certificate(
+        f"{question.a.name}-within-{question.b.name}",
+        f"{question.a.name} admits nothing that {question.b.name} forbids: {number}, {tried.statements}",
+        refutations,
+        (
+            "these lemmas give the claim: the induction is in checker/proving/arguments.py, in words",
+            "the questions say what the texts below and the premises do",
+            *tried.assumed,
+        ),
+        (question.a, question.b),
     )
 
 

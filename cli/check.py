@@ -7,43 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.checks import check as judge
-from isolitmus.checker.telling.words import verdict_words
+from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.histories import FORMATS, judged_files
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import say
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
-from isolitmus.specs import litmus, spec
-from isolitmus.specs.catalogue import litmus_files
-from isolitmus.specs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from isolitmus.checker.checks import Checked
-    from isolitmus.model.budget import Budget
-    from isolitmus.model.spec import Spec
 
 __all__ = ["check"]
 
 FORMS = Forms(*PICTURES, *TABLES)
-FORMATS = ("auto", "litmus", "delta")
 
 
 def check(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="Litmus files, names of litmus tests, folders of Delta tables."
+            metavar="FILE",
+            help="Litmus files, names of litmus tests, folders of Delta tables, histories that other tools recorded.",
         ),
     ],
     level: Annotated[
-        str, typer.Option(metavar="L[,L...]", help="Levels, with commas (names or .cat files).")
-    ],
+        str,
+        typer.Option(
+            metavar="L[,L...]",
+            help="Levels, with commas (names or .cat files); all: the strongest that hold, the weakest that fail.",
+        ),
+    ] = "all",
     format_: Annotated[
-        str, typer.Option("--format", metavar="auto|litmus|delta", help="What the files are.")
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="What the files are.")
     ] = "auto",
     *,
     time: Time = None,
@@ -56,11 +52,14 @@ def check(
     within = budget(time, memory)
     if format_ not in FORMATS:
         raise IsolitmusError(f"--format is '{format_}'{near(format_, FORMATS)}")
-    specs = [spec(name) for name in named("level", level)]
+    asked = named("level", level)
+    if "all" in asked and len(asked) > 1:
+        raise IsolitmusError(f"--level is '{level}'; all stands alone")
+    every = asked == ["all"]
     results: list[Checked] = []
     paths: list[Path] = []
     verdicts: list[str] = []
-    for path, counted, checked in _checked(files, specs, format_, within):
+    for path, counted, checked in judged_files(files, None if every else asked, format_, within):
         for name, verdict in checked.levels.items():
             if isinstance(verdict, Needs):
                 raise IsolitmusError(
@@ -73,32 +72,9 @@ def check(
             if len(results) > 1:
                 say()
             say(f"{checked.name}: {counted}")
-            for asked in specs:
-                verdict, beside = checked.levels[asked.name], checked.explained.get(asked.name)
-                for line in verdict_words(verdict, asked, beside):
-                    say(f"  {line}")
-            if checked.assumptions:
-                say(
-                    f"  Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
-                )
+            for line in check_lines(checked, every=every):
+                say(f"  {line}")
     form.show(
         results, lambda: [c.to_json(str(path)) for c, path in zip(results, paths, strict=True)]
     )
     return 1 if "forbidden" in verdicts else 3 if {"unknown", "silent"} & {*verdicts} else 0
-
-
-def _checked(
-    names: list[str], specs: Sequence[Spec], format_: str, budget: Budget
-) -> Iterator[tuple[Path, str, Checked]]:
-    """Each history with what was counted of it, in words."""
-    for name in names:
-        if format_ == "delta" or (format_ == "auto" and is_delta_table(Path(name))):
-            from isolitmus.checker.auditing.judging import check_log
-
-            checked = check_log(Path(name), specs, budget=budget)
-            files = many(checked.operations, "file added or removed", "files added and removed")
-            yield Path(name), f"{many(checked.transactions, 'commit')}, {files}", checked
-            continue
-        for path in litmus_files(name):
-            checked = judge(litmus(str(path)), specs, budget=budget)
-            yield path, checked.counted, checked

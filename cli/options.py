@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "Cores", "Json", "Master", "Memory", "Time", "budget", "checked_cores", "named", "needs_spark", "sizes",
+    "CERTIFICATE", "Cores", "Json", "Master", "Memory", "Time", "budget", "checked_cores", "named", "needs_spark", "sizes",
 ]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
@@ -36,6 +36,11 @@ Memory = Annotated[
         help="End at so much memory, such as 4GB, all processes together; default: 3/4 of what is free.",
     ),
 ]
+
+CERTIFICATE = typer.Option(
+    metavar="FOLDER", help="Write here what a solver refuted, for other programs to check."
+)
+"""What a verb says of ``--certificate``."""
 
 Master = Annotated[
     str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")

@@ -14,9 +14,10 @@ from isolitmus.checker.robustness.robust_words import (
     robust_lines,
     robust_table,
 )
+from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
-from isolitmus.cli.options import Json, named
-from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.cli.options import CERTIFICATE, Json, named
+from isolitmus.cli.output import print_json, progress, say, writes
 from isolitmus.model.default import DELTA
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.specs import protocol
@@ -43,10 +44,7 @@ def robust(
     repairs: Annotated[
         bool, typer.Option("--repairs", help="What would make it safe, each proved.")
     ] = False,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write the refuted questions here, as SMT-LIB."),
-    ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE] = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Write the counterexamples here, as litmus files."),
@@ -113,7 +111,7 @@ def robust(
         for line in assumption_lines(answers):
             say(line)
     if certificate is not None:
-        _certify(answers, certificate)
+        write_certificates([a.certificate for a in answers if a.word == "safe"], certificate)
     if save is not None:
         _save(answers, save)
     if html is not None:
@@ -125,20 +123,6 @@ def robust(
         return status
     words = {answer.word for answer in answers}
     return 1 if "unsafe" in words else 3 if "unknown" in words else 0
-
-
-def _certify(answers: list[Robustness], folder: Path) -> None:
-    """A file for each question that was refuted: any solver has to say unsat of it."""
-    proved = [answer for answer in answers if answer.word == "safe"]
-    if not proved:
-        warn(f"nothing was proved, so {folder} was not written")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for answer in proved:
-        for k, one in enumerate(answer.refuted, 1):
-            name = f"{answer.promise}-{answer.protocol}-{k:03}.smt2"
-            about = f"; {one.lemma}: {one.about}\n; to be refuted: unsat\n"
-            write_whole(folder / name, about + one.text)
 
 
 def _save(answers: list[Robustness], folder: Path) -> None:

@@ -14,8 +14,9 @@ from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.lattice_words import STANDS, standing_words
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.forms import PICTURES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
+from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -25,7 +26,7 @@ from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
     from isolitmus.checker.answer import By, Separation
-    from isolitmus.checker.lattice import Standing
+    from isolitmus.checker.lattice import Strength
     from isolitmus.cli.carrying import Carried
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
@@ -35,7 +36,7 @@ __all__ = ["separate"]
 FORMS = Forms(*PICTURES)
 
 
-@writes(save=False)
+@writes(save=False, certificate=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
@@ -90,6 +91,7 @@ def separate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
     ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -136,6 +138,7 @@ def separate(
                     unexplained=unexplained,
                     sessions=not no_sessions,
                     aborts=not no_aborts,
+                    certify=certificate is not None,
                     observed=observed,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
@@ -143,6 +146,8 @@ def separate(
             )
     if save is not None:
         _save(answers[0], save)
+    if certificate is not None:
+        write_certificates([a.certificate for a in answers if a.certificate], certificate)
     relation = _relation(answers) if both else None
     done: list[Carried] = []
     if form.quiet:
@@ -199,7 +204,7 @@ def _way(by: str | None) -> By | None:
     raise IsolitmusError(f"--by is '{by}'{near(by, ways)}")
 
 
-def _relation(answers: list[Separation]) -> Standing:
+def _relation(answers: list[Separation]) -> Strength:
     """How the first spec stands to the second, as far as was searched."""
     match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import Status, Transaction
     from isolitmus.model.recorded import Recorded
 
-__all__ = ["Completion", "completions", "unordered"]
+__all__ = ["Completion", "completions", "linear_extensions", "unordered"]
 
 RELATIONS = relations_of("histories")
 
@@ -137,7 +137,7 @@ def _orders(
 ) -> Iterator[dict[str, tuple[int, ...]]]:
     """Every choice of an order for each object, that of the last one changing fastest."""
     names = [name for name, _ in objects]
-    iterators = [_linear(writers, observed[name]) for name, writers in objects]
+    iterators = [linear_extensions(writers, observed[name]) for name, writers in objects]
     chosen = [next(iterator) for iterator in iterators]
     while True:
         yield dict(zip(names, chosen, strict=True))
@@ -146,14 +146,23 @@ def _orders(
             if following is not None:
                 chosen[k] = following
                 break
-            iterators[k] = _linear(objects[k][1], observed[names[k]])
+            iterators[k] = linear_extensions(objects[k][1], observed[names[k]])
             chosen[k] = next(iterators[k])
         else:
             return
 
 
-def _linear(writers: list[int], before: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """The linear extensions of a partial order, smallest first; without recursion, for long ones."""
+def linear_extensions(
+    writers: list[int], before: set[tuple[int, int]]
+) -> Iterator[tuple[int, ...]]:
+    """The linear extensions of a partial order, smallest first; without recursion, for long ones.
+
+    >>> list(linear_extensions([1, 2, 3], {(1, 3)}))
+    [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
+    """
+    if not writers:
+        yield ()
+        return
     chosen: list[int] = []
     stack = [_first(writers, before)]
     while stack:

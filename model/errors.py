@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "Disagreement",
     "Ended",
     "EngineFailed",
     "EngineUnavailable",
@@ -146,6 +147,10 @@ class HistoryError(IsolitmusError):
 
 class RecordingError(IsolitmusError):
     """A history that another tool recorded and whose file does not read."""
+
+
+class Disagreement(IsolitmusError):
+    """Two things that must agree do not: a defect to be explained."""
 
 
 class FrameError(IsolitmusError):

@@ -101,9 +101,19 @@ class ScopeSolver(Protocol):
         """Why it cannot search a scope exactly; None if it can."""
 
     def search(
-        self, a: Spec, b: Spec, scope: Scope, n: int, accept: Callable[..., bool], *, budget: Budget
+        self,
+        a: Spec,
+        b: Spec,
+        scope: Scope,
+        n: int,
+        accept: Callable[..., bool],
+        *,
+        budget: Budget,
+        refuted: list[Any] | None = None,
     ) -> tuple[Any | None, int]:
-        """The first candidate with n transactions that is accepted, or None; and how many were proposed."""
+        """The first candidate with n transactions that is accepted, or None; and how many were proposed. ``refuted``
+        gets the questions by which there is none.
+        """
 
 
 class Stepwise(Protocol):

@@ -63,6 +63,8 @@ class RegisterHistory(Readable):
     """When each transaction ended; later than anything where nobody saw it."""
     values: Sequence[object] = ()
     """What the numbers of values stand for; empty: for themselves."""
+    unit: str = "line"
+    """What ``line`` counts: lines, or records."""
 
     def __repr__(self) -> str:
         size = f"{many(len(self.session), 'transaction')} in {many(len(self.sessions), 'session')}"

@@ -130,7 +130,9 @@ class Unsaid:
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """``with ww from versions``: some version order, where the history does not observe it."""
+    """``with ww from versions``: some version order, where the history does not observe it; ``with co from
+    linearisations``: some order of the transactions.
+    """
 
     name: str
     source: str
@@ -194,6 +196,16 @@ class Spec(Readable):
     """The base names that axioms, silences and labels use once every definition is unfolded."""
     path: Path | None = None
     """Where the file is; None: it was made up."""
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The source of each order that it binds, by the order's name.
+
+        >>> from isolitmus.specs import level
+        >>> level("serializable").bound
+        {'ww': 'versions'}
+        """
+        return {binder.name: binder.source for binder in self.binders}
 
     @property
     def demands(self) -> tuple[Axiom, ...]:

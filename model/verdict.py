@@ -74,11 +74,11 @@ class Forbidden(Readable):
     """At least one axiom is broken; violations in the order of the spec's text.
 
     Of a history that leaves something open there is one violation for each way in which it may have
-    been, and ``others`` counts the ways that are forbidden, too, and not shown.
+    been, and ``others`` counts the ways that are forbidden, too, and not shown; None: they were not counted.
     """
 
     violations: tuple[Violation, ...]
-    others: int = 0
+    others: int | None = 0
 
     def __bool__(self) -> bool:
         return False

@@ -109,14 +109,15 @@ TERMS = (
     Term(
         "co",
         "orders",
-        "a total order of the transactions that nobody observed (bound by a binder)",
+        "a total order of the committed transactions that nobody observed (bound by a binder)",
         verb="comes before",
     ),
     Term("log", "logs", "the order of the table's versions", verb="commits before"),
     Term(
         "vis",
         "logs",
-        "the first committed at or before the version that the second read",
+        "the first committed at or before the version that the second read; where a binder binds it,"
+        " the first is in the prefix of co that the second sees",
         verb="is visible to",
     ),
     Term(
@@ -407,5 +408,5 @@ def terms_of(*terms: str | Term) -> Mapping[str, Term]:
     return found
 
 
-BINDERS = {"versions": "ww", "linearisations": "co"}
+BINDERS = {"versions": "ww", "co": "ww", "linearisations": "co", "snapshots": "vis"}
 """``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each binds."""

@@ -162,7 +162,7 @@ class _TextReader:
             case "let":
                 self._let(first, children[1])
             case "binder":
-                self._binder(first, last)
+                self._binder(first, cast("Token", children[1]), *children[2:])
             case "promise":
                 self.promises.append(str(first))
             case "format":
@@ -253,13 +253,28 @@ class _TextReader:
         self._measures[name.name] = self._measured(body)
         self._defined[name.name] = f"{self._source.file}:{token.line}"
 
-    def _binder(self, name: Token, source: Token) -> None:
+    def _binder(self, name: Token, source: Token, agreeing: Node | None = None) -> None:
         bound = BINDERS.get(str(source))
         if bound is None:
             raise self._error(source, f"no orders '{source}' to bind from{near(source, BINDERS)}")
         if name != bound:
             raise self._error(name, f"'{source}' binds '{bound}', not '{name}'")
-        self.binders.append(Binder(bound, str(source)))
+        sources = {binder.name: binder.source for binder in self.binders}
+        if sources.get(bound, source) != source:
+            raise self._error(source, f"'{bound}' is bound from {sources[bound]} already")
+        if source in ("co", "snapshots") and "co" not in sources:
+            why = f"'{bound} from {source}' wants 'with co from linearisations' before it"
+            raise self._error(source, why)
+        if bound not in sources:
+            self.binders.append(Binder(bound, str(source)))
+        if source == "co":
+            expr = Binary("|", Name(bound), Name("co"))
+            self.axioms.append(Axiom("acyclic", expr, "order-of-versions"))
+        if agreeing is not None:
+            if source != "linearisations":
+                raise self._error(source, f"'of' follows linearisations only, not {source}")
+            expr = Binary("|", self._whole(agreeing, "relation"), Name(bound))
+            self.axioms.append(Axiom("acyclic", expr, "linearisation"))
 
     def _format(self, name: Token) -> None:
         if name not in formats():

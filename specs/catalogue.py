@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.shelf import Folder
 
 __all__ = [
+    "every_level",
     "level",
     "levels",
     "litmus",
@@ -39,15 +40,30 @@ __all__ = [
     "spec",
 ]
 
+PUBLISHED = "published"
+"""The folder of the levels that are asked only by their names."""
+
 
 def levels(log: str = DELTA) -> list[str]:
-    """The names of the levels in the package that can be asked of the histories of a format, or of those that
-    share its ``log``, sorted.
+    """The names of the levels in the package that are asked of the histories of a format, or of those that
+    share its ``log``, where nobody says which; sorted.
 
-    >>> "write-serializable" in levels(), "write-serializable" in levels("locking")
+    >>> "write-serializable" in levels(), "write-serializable" in levels("locking"), "pl-3" in levels()
+    (True, True, False)
+    """
+    known = shipped("levels")
+    return [name for name in every_level(log) if known[name].parent.name != PUBLISHED]
+
+
+def every_level(log: str = DELTA) -> list[str]:
+    """The names of the levels in the package that can be asked of such histories: with the further definitions that
+    were published, sorted.
+
+    >>> set(levels()) < set(every_level()), "pl-3" in every_level()
     (True, True)
     """
-    return [name for name, path in shipped("levels").items() if _log(path) in (None, log)]
+    known = shipped("levels").items()
+    return sorted(name for name, path in known if _log(path) in (None, log))
 
 
 def protocols(log: str = DELTA) -> list[str]:

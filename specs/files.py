@@ -87,7 +87,10 @@ def read_text(path: Path, error: type[IsolitmusError]) -> str:
 def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
     """The bytes of a file, so many at most; the error says what is wrong with it."""
     with open_file(path, error) as file:
-        found = file.read(most + 1)
+        size = os.fstat(file.fileno()).st_size
+        found = file.read(min(size, most) + 1)  # as much memory as is asked for is taken
+        if len(found) > size:  # it grows, or is no file that says its size
+            found += file.read(max(0, most + 1 - len(found)))
     if len(found) > most:
         raise error(f"cannot read {path}: it is larger than {most:,} bytes")
     return found

@@ -24,7 +24,7 @@ from isolitmus.model.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.specs import limits, litmus, spec
 from isolitmus.specs.apart import APART, OUTSIDE
-from isolitmus.specs.catalogue import levels, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.catalogue import every_level, litmus_names, matrices, protocols, scopes
 from isolitmus.specs.engines import engines
 from isolitmus.specs.properties import MADE, SET
 from isolitmus.specs.sql import read_statement
@@ -42,7 +42,7 @@ def table(head, rows):
 
 def specs():
     """Name, title, kind, and the work that is transcribed: the source up to what it says of it."""
-    kinds = {"level": levels(), "protocol": protocols()}
+    kinds = {"level": every_level(), "protocol": protocols()}
     found = [(spec(name), kind) for kind, names in kinds.items() for name in names]
     return table(
         ["name", "title", "kind", "after"],
@@ -61,7 +61,10 @@ def names(terms):
 
 def where(name):
     """The universes whose frames have a name."""
-    given = {"abstract": abstract.NAMES, "table": {*frames.RELATIONS, *frames.SETS}}
+    given = {
+        "abstract": abstract.NAMES | {*BINDERS.values()},
+        "table": {*frames.RELATIONS, *frames.SETS},
+    }
     return ", ".join(universe for universe, known in given.items() if name in known) or "none yet"
 
 
@@ -69,7 +72,7 @@ def counts():
     tests = [litmus(name) for name in litmus_names()]
     on_tables = sum(isinstance(test, Litmus) for test in tests)
     return (
-        f"\nThe catalogue holds {len(levels())} levels, {len(protocols())} protocols, {len(tests)}"
+        f"\nThe catalogue holds {len(every_level())} levels, {len(protocols())} protocols, {len(tests)}"
         f" litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract histories),"
         f" {many(len(scopes()), 'scope')}, {many(len(matrices()), 'matrix', 'matrices')} and"
         f" {many(len(engines()), 'engine')}.\n\n"
@@ -80,7 +83,12 @@ def binders():
     return table(
         ["source of orders", "statement", "meaning of what it binds", "in universe"],
         [
-            [f"`{source}`", f"`with {name} from {source}`", RELATIONS[name].meaning, where(name)]
+            [
+                f"`{source}`",
+                f"`with {name} from {source}`",
+                RELATIONS[name].meaning,
+                where(name) if source == "versions" else "abstract",
+            ]
             for source, name in BINDERS.items()
         ],
     )

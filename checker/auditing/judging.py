@@ -150,7 +150,9 @@ def check_log(table: Path, levels: Sequence[Spec], *, budget: Budget | None = No
         verdicts |= {spec.name: why for spec in levels if spec.name not in verdicts}
     if log.base is not None:
         assumed = (*assumed, f"the commits to version {log.first - 1} are not judged")
-    return Checked(str(table), commits, files, verdicts, monotonic() - start, assumed)
+    titles = {spec.name: spec.title for spec in levels}
+    took = monotonic() - start
+    return Checked(str(table), commits, files, verdicts, took, assumed, titles=titles)
 
 
 def stretchable(spec: Spec) -> bool:

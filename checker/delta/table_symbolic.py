@@ -15,12 +15,14 @@ from isolitmus.checker.delta.outline import Unfit, outline, partitions
 from isolitmus.checker.delta.table_circuit import TableCircuit
 from isolitmus.checker.delta.table_reads import with_reads
 from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.refutation import refuted_clauses
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.running.execute import initial
 from isolitmus.checker.searching.universe import candidate
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs.formats import format_named
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.delta.outline import Outline
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.reading.solver import Model
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.scope import Scope
@@ -105,11 +108,19 @@ def circuit(
 
 
 def search(
-    a: Spec, b: Spec, scope: Scope, n: int, accept: Accept, *, budget: Budget | None = None
+    a: Spec,
+    b: Spec,
+    scope: Scope,
+    n: int,
+    accept: Accept,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
 ) -> tuple[Candidate | None, int]:
     """The first candidate with n transactions that the circuit takes for admitted by ``a`` and
     forbidden by ``b``, and that ``accept`` accepts (it must execute and judge), or None; and how many
-    were proposed. A Limit, with how many, once the budget is spent.
+    were proposed. A Limit, with how many, once the budget is spent. ``refuted`` gets the questions that have no
+    answer, one for each number of writers and each initial table.
     """
     budget = budget or Budget()
     examined = 0
@@ -117,12 +128,19 @@ def search(
         for writers in range(1, n + 1):
             if writers < n and not scope.readers:
                 continue
-            for init in scope.inits:
+            for k, init in enumerate(scope.inits, 1):
                 space = _CandidateSpace(a, b, scope, init, (writers, n - writers), budget)
-                for proposal in space.proposals():
+                apart = []
+                for chosen in space.proposals():
                     examined += 1
+                    proposal = candidate(scope, init, chosen[:writers], chosen[writers:])
                     if proposal is not None and accept(proposal):
                         return proposal, examined
+                    apart.append(chosen)
+                if refuted is not None:
+                    refuted.append(
+                        space.refuted(f"{n}-transactions-{writers}-writers-table-{k}", apart)
+                    )
     except Limit as limit:
         limit.examined = examined
         raise
@@ -143,6 +161,7 @@ class _CandidateSpace:
     ) -> None:
         writers, readers = shape
         self.scope, self.init, self.writers = scope, init, writers
+        self.specs = a, b
         self.gates = Gates()
         self.circuit = circuit(self.gates, scope, init, writers, readers)
         plain = self.circuit.frames(a.needs | b.needs)
@@ -172,8 +191,8 @@ class _CandidateSpace:
             for _, other in second[:k]:
                 self.gates.add(-one, -other)
 
-    def proposals(self) -> Iterator[Candidate | None]:
-        """Everything that the solver proposes, each once; None where execution fails."""
+    def proposals(self) -> Iterator[list[Choice]]:
+        """Everything that the solver proposes, each once."""
         if self.solver.check() is None:
             return
         runs = self.circuit.runs[: self.writers]
@@ -182,11 +201,37 @@ class _CandidateSpace:
             beyond = [-literal for run in runs for literal in run[vocabulary:]]
             yield from self._below([uses, *beyond], [])
 
-    def _below(self, assumed: Sequence[int], chosen: list[Choice]) -> Iterator[Candidate | None]:
+    def refuted(self, name: str, apart: Sequence[Sequence[Choice]]) -> Refutation:
+        """That nothing is left to propose but what execution refuses, which is left ``apart``."""
+        first, second = self.specs
+        clauses = {}
+        for chosen in apart:
+            literals = [
+                dict(options)[one] for options, one in zip(self.options, chosen, strict=True)
+            ]
+            clauses[tuple(-literal for literal in literals)] = self._words(chosen)
+        readers = len(self.options) - self.writers
+        shape = many(self.writers, "writer")
+        shape += f" and {many(readers, 'reader')}" if readers else ""
+        start = "; ".join(str(statement) for statement in self.init) or "an empty table"
+        but = (
+            f", but for {many(len(apart), 'one', 'those')} that execution refuses" if apart else ""
+        )
+        says = f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by {second.name}{but}"
+        return refuted_clauses(name, says, self.gates, clauses)
+
+    def _words(self, chosen: Sequence[Choice]) -> str:
+        """What the transactions of a candidate do."""
+        menu = [[one[0] for one in self.scope.statements]] * self.writers
+        menu += [list(self.scope.readers)] * (len(chosen) - self.writers)
+        done = (f"{menu[j][k]} at version {v}" for j, (k, v) in enumerate(chosen))
+        return "; ".join(done)
+
+    def _below(self, assumed: Sequence[int], chosen: list[Choice]) -> Iterator[list[Choice]]:
         """The proposals that extend some choices, in order."""
         depth = len(chosen)
         if depth == len(self.options):
-            yield candidate(self.scope, self.init, chosen[: self.writers], chosen[self.writers :])
+            yield chosen
             return
         options = self.options[depth]
         start = 0

@@ -16,10 +16,9 @@ from isolitmus.checker.locking.ends import Ends
 from isolitmus.checker.locking.events import DEADLOCK
 from isolitmus.checker.locking.serial_ends import SerialEnds
 from isolitmus.checker.locking.walks import switches, walks
-from isolitmus.checker.running.serial import Disagreement
 from isolitmus.checker.searching.orders import Orders
 from isolitmus.checker.worded import Worded
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.formats import format_named
 

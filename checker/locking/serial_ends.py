@@ -12,7 +12,8 @@ from isolitmus.checker.locking.duck import DuckTexts
 from isolitmus.checker.locking.ends import End, table_rows, told_of
 from isolitmus.checker.locking.events import Scanned
 from isolitmus.checker.running.postconditions import Postconditions
-from isolitmus.checker.running.serial import Disagreement, ModelExecutor
+from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.model.errors import Disagreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

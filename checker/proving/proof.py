@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.proving.arguments import Question, Theory, arguments
 from isolitmus.checker.proving.domain import Everything, Few, Z3Expr
+from isolitmus.checker.reading.refutation import Refutation
 from isolitmus.checker.reading.solver import answer as answer_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
@@ -64,6 +65,8 @@ class ProofStep:
     """The premises and lemmas that the solver used."""
     counterexample: tuple[str, ...] = ()
     """If there is one, in words."""
+    refutation: Refutation | None = None
+    """The question by which it holds, where it was asked of a solver."""
 
     def to_json(self) -> dict[str, object]:
         """The step as ``separate --json`` has it."""
@@ -188,7 +191,19 @@ class _Obligation:
                 answer, took = self.refute_everywhere()
         name, words = self.lemma.name, self.lemma.words
         outcome = OUTCOMES[answer]
-        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample)
+        refuted = self.refutation(took) if outcome == "holds" else None
+        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample, refuted)
+
+    def refutation(self, took: frozenset[str]) -> Refutation:
+        """The question whether the lemma fails although what it took holds."""
+
+        def text() -> tuple[str]:
+            solver, tools, _ = self.denied(Everything(self.question.transactions))
+            solver.add(*(tool for tool in tools if str(tool) in took))
+            return (f"(set-logic ALL)\n{solver.to_smt2()}",)
+
+        given = f", as {', '.join(sorted(took))} say" if took else ""
+        return Refutation(self.lemma.name, f"{self.lemma.words}{given}", "smt2", text)
 
     @property
     def part(self) -> Budget:

@@ -17,8 +17,8 @@ from isolitmus.checker.proving.proof import Proof, ProofStep
 from isolitmus.checker.proving.scope import Outside
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.execute import execute
-from isolitmus.checker.running.serial import Disagreement
 from isolitmus.checker.searching.universe import of_format
+from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.statement import Update, statements_of
 from isolitmus.specs.catalogue import litmus, litmus_names

@@ -14,7 +14,7 @@ from isolitmus.checker.delta.frames import delta_frame
 from isolitmus.checker.proving.executed import violated_premises
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.execute import execute
-from isolitmus.checker.running.serial import Disagreement
+from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.catalogue import litmus, litmus_names
 

@@ -1,10 +1,13 @@
-"""Judge histories in which something was not observed, by trying every completion.
+"""Judge histories in which something was not observed: by every completion, or those that a solver proposes.
 
 Choices. How an unknown transaction ended is always ours to suppose. The version order is, only if
 the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
 order". What is supposed is supposed in the history's favour: one completion that the spec admits is
 enough; if of one it is silent, it is silent on the history. When none is, the violation shown is one that every completion has, if there is one; else
 one of each of the first completions, with what it supposes.
+
+Up to FEW completions are tried. With more, what they share is judged first; then a solver proposes some, if the
+spec can be asked so (``checker.reading.proposing``), else they are tried up to a limit.
 """
 
 from __future__ import annotations
@@ -14,15 +17,20 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.graph import judge, missing
+from isolitmus.checker.reading.graph import admits, judge, missing
+from isolitmus.checker.reading.linearising import Linearised, linearised
 from isolitmus.checker.reading.monotone import increasing
+from isolitmus.checker.reading.proposing import Proposing, proposable
 from isolitmus.model.budget import Budget
 from isolitmus.model.combine import outspoken
 from isolitmus.model.completion import completions
+from isolitmus.model.errors import Limit
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.model.completion import Completion
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
@@ -34,6 +42,8 @@ __all__ = ["check_history"]
 
 SHOWN = 3
 """The most completions of which a violation is shown."""
+FEW = 200
+"""So many completions are tried one after another, whatever the spec."""
 
 
 def check_history(
@@ -41,8 +51,8 @@ def check_history(
 ) -> Verdict:
     """What a spec says of a history; the witness is an order of the committed transactions.
 
-    ``limit`` is the number of completions to try; with more to try the verdict is Unknown, and so it is once
-    the ``budget`` (default: three quarters of the memory that is free) is spent.
+    ``limit`` is the number of completions to try, or to propose; with more to try the verdict is Unknown, and so
+    it is once the ``budget`` (default: three quarters of the memory that is free) is spent.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.catalogue import level
@@ -53,33 +63,28 @@ def check_history(
     ('T1', 'T2')
     """
     reads, budget = needs_reads(spec), budget or Budget()
-    first = next(history.completions())
+    orders = _uses_orders(history, spec)
+    first = next(_possible(history, spec, orders=orders))
     lacking = missing(first.frame(reasons=False, reads=reads), spec)
     if lacking:
         return Needs(lacking)
-    orders = _uses_orders(history, spec)
-    binds = any(binder.source == "versions" for binder in spec.binders)
-    if orders and not binds and history.unordered():
+    if orders and "ww" not in spec.bound and history.unordered():
         return Needs(("version order",))
-    admits, permits = admission(spec), admission(outspoken(spec))
-    silent: Completion | None = None
+    many = next(islice(_possible(history, spec, orders=orders), FEW, None), None) is not None
+    if many and proposable(spec):
+        return _proposed(Proposing(history, spec, orders=orders), limit, budget)
+    holds, permits = admission(spec), admission(outspoken(spec))
+    silent: Completion | Linearised | None = None
     common: Frame | None = None
-    for tried, completion in enumerate(islice(completions(history, orders=orders), limit + 1)):
+    for tried, completion in enumerate(islice(_possible(history, spec, orders=orders), limit + 1)):
         if tried == limit:
             return Unknown(f"none of the first {limit} completions is allowed, and there are more")
         ended = budget.spent()
         if ended is not None:
             return Unknown(f"{ended}; {tried:,} completions until then, none allowed")
         frame = completion.frame(reasons=False, reads=reads)
-        if admits(frame):
-            verdict = judge(completion.frame(reads=reads), spec)
-            assert isinstance(verdict, Allowed)
-            committed = {f"T{number}" for number in completion.committed}
-            found = [
-                tuple(name for name in order if name in committed)
-                for order in (verdict.witness, *verdict.alone)
-            ]
-            return Allowed(found[0], tuple(found[1:]))
+        if holds(frame):
+            return _allowed(completion, spec)
         if spec.silences and silent is None and permits(frame):
             silent = completion
         common = frame if common is None else _meet(common, frame)
@@ -94,14 +99,54 @@ def check_history(
             return forced
     if not tried:
         return judge(shown, spec)
-    some = islice(completions(history, orders=orders), SHOWN)
-    violations = tuple(_supposing(completion, spec, reads=reads) for completion in some)
+    violations = _some_violations(history, spec, orders=orders)
     return Forbidden(violations, tried + 1 - len(violations))
 
 
-def _supposing(completion: Completion, spec: Spec, *, reads: bool) -> Violation:
+def _possible(history: History, spec: Spec, *, orders: bool) -> Iterator[Completion | Linearised]:
+    """Everything that may be supposed of what nobody observed."""
+    if "co" in spec.bound:
+        return linearised(history, spec, orders=orders)
+    return completions(history, orders=orders)
+
+
+def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
+    """The verdict where there are too many completions to try."""
+    history, spec, orders = proposing.history, proposing.spec, proposing.orders
+    common = proposing.common()
+    if common is not None and not admits(common, spec):
+        shown = proposing.first.frame(reads=needs_reads(spec))
+        return judge(replace(common, reasons=shown.reasons), spec)
+    try:
+        found = proposing.admitted(limit, budget)
+    except Limit as ended:
+        return Unknown(str(ended))
+    if found is not None:
+        return _allowed(found, spec)
+    return Forbidden(_some_violations(history, spec, orders=orders), None)
+
+
+def _allowed(completion: Completion | Linearised, spec: Spec) -> Allowed:
+    """What the spec says of a completion that it admits."""
+    verdict = judge(completion.frame(reads=needs_reads(spec)), spec)
+    assert isinstance(verdict, Allowed)
+    committed = {f"T{number}" for number in completion.committed}
+    found = [
+        tuple(name for name in order if name in committed)
+        for order in (verdict.witness, *verdict.alone)
+    ]
+    return Allowed(found[0], tuple(found[1:]))
+
+
+def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Violation, ...]:
+    """What the spec forbids of each of the first completions."""
+    some = islice(_possible(history, spec, orders=orders), SHOWN)
+    return tuple(_supposing(completion, spec) for completion in some)
+
+
+def _supposing(completion: Completion | Linearised, spec: Spec) -> Violation:
     """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
-    verdict = judge(completion.frame(reads=reads), spec)
+    verdict = judge(completion.frame(reads=needs_reads(spec)), spec)
     assert isinstance(verdict, Forbidden)
     violation = verdict.violations[0]
     cycle = tuple(replace(edge, reason=_supposed(edge.reason)) for edge in violation.cycle)

@@ -50,10 +50,10 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
                     _rank(gates, relation, nodes)
 
 
-def forbid(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
-    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on."""
+def forbid(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
+    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless`` holds."""
     fold = Fold(frames, spec.definitions)
-    broken: list[int] = []
+    broken: list[int] = [unless]
     for axiom in spec.axioms:
         relation = fold.relation(axiom.expr)
         match axiom.test:

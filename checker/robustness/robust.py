@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.reading.monotone import monotone
+from isolitmus.checker.reading.refutation import Refutation
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.dangers import Dangers
 from isolitmus.checker.robustness.patterns import (
@@ -58,6 +61,10 @@ SEVERAL = "a statement reads all its tables at one moment, and their commits hav
 """What is taken for granted besides where there are several tables: each has a log of its own."""
 
 
+def _alone(one: Refuted) -> tuple[str]:
+    return (one.text,)
+
+
 @dataclass(frozen=True, slots=True)
 class Robustness(Readable):
     """Whether a workload keeps a promise under a protocol."""
@@ -87,6 +94,24 @@ class Robustness(Readable):
         if self.word != "unsafe":
             return self.word
         return "unsafe" if any(not one.explained for one in self.counterexamples) else "unknown"
+
+    @property
+    def certificate(self) -> Certificate:
+        """What stands behind ``safe``."""
+        questions = [
+            Refutation(f"{k:03}", f"{one.lemma}: {one.about}", "smt2", partial(_alone, one))
+            for k, one in enumerate(self.refuted, 1)
+        ]
+        return Certificate(
+            f"{self.promise}-{self.protocol}",
+            f"{self.workload.name}: under {self.protocol} any runs of the jobs are {self.promise}",
+            tuple(questions),
+            (
+                "a broken promise has one of these patterns (docs/semantics.md, theorems 11 and 12)",
+                "the questions say what the statements and the protocol do",
+                *self.assumptions,
+            ),
+        )
 
     @property
     def lemmas(self) -> Mapping[str, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import BitsetAlgebra, missing
+from isolitmus.checker.reading.linearising import linearised
 from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import SpecError
@@ -68,8 +69,12 @@ def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
     failed: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     if isinstance(test, HistoryTest):
-        frame = next(test.history.frames(reads=reads))
         unknown = test.history.undetermined()
+        if spec is not None and "co" in spec.bound:
+            frame = next(linearised(test.history, spec)).frame(reads=reads)
+            unknown = (*unknown, "nobody observed in what order they commit")
+        else:
+            frame = next(test.history.frames(reads=reads))
     else:
         execution = execute(test)
         frame = execution_frame(execution, reads=reads)

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import stages
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
 from isolitmus.specs.formats import format_named
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_WRITERS",
-    "Disagreement",
     "ModelExecutor",
     "Serial",
     "explain_serially",
@@ -39,10 +38,6 @@ __all__ = [
 
 MOST_WRITERS = 8
 """So many writers have 40,320 serial orders; with one more a search of all of them takes minutes."""
-
-
-class Disagreement(IsolitmusError):
-    """Two things that must agree do not: a defect to be explained."""
 
 
 class ModelExecutor:

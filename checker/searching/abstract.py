@@ -36,9 +36,11 @@ __all__ = [
     "KEYS",
     "NAMES",
     "Histories",
+    "Linear",
     "OrderMatrix",
     "Varied",
     "assumptions",
+    "names_for",
     "observes_versions",
     "uses_versions",
     "varied",
@@ -50,7 +52,7 @@ OrderMatrix = list[list[B]]
 
 KEYS = "xyz"
 NAMES = frozenset((*relations_of("histories", "reads"), *sets_of("histories")))
-"""What histories without a table can say: the names that a spec may use here."""
+"""What histories without a table can say: the names that a spec may use here, with those that it binds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,20 @@ def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True)
     )
 
 
+def names_for(spec: Spec) -> frozenset[str]:
+    """The names that this spec may use here.
+
+    >>> from isolitmus.specs.cat import read
+    >>> spec = read('"A" with co from linearisations empty co ; log as alone', "a")
+    >>> sorted(spec.needs - names_for(spec))
+    ['log']
+    """
+    return NAMES.union(spec.bound)
+
+
 def uses_versions(spec: Spec) -> bool:
-    """Whether the version order has a say in what a spec judges."""
-    return bool(spec.needs & {"ww", "rw"})
+    """Whether the version order has a say in what a spec judges, for itself."""
+    return bool(spec.needs & {"ww", "rw"}) and spec.bound.get("ww") != "co"
 
 
 def observes_versions(*specs: Spec) -> bool:
@@ -106,6 +119,16 @@ def observes_versions(*specs: Spec) -> bool:
     return any(
         uses_versions(spec) and all(b.source != "versions" for b in spec.binders) for spec in specs
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Generic[B]):
+    """The commit order that a spec supposes; of transactions that aborted it says nothing."""
+
+    co: OrderMatrix[B]
+    """``co[i][j]``: i comes before j."""
+    vis: OrderMatrix[B] | None = None
+    """``vis[i][j]``: j sees i; None: no prefixes are bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +171,24 @@ class Histories(Generic[B]):
             does for t in range(self.n) for does in (self.reads(t, x), self.writes[t][x])
         )
 
-    def frames(self, spec: Spec, orders: Sequence[OrderMatrix[B]]) -> Matrices[B]:
-        """The frames on which the spec is judged, with a version order for each key."""
+    def frames(
+        self, spec: Spec, orders: Sequence[OrderMatrix[B]], linear: Linear[B] | None = None
+    ) -> Matrices[B]:
+        """The frames on which the spec is judged, with a version order for each key, and a commit order."""
+        if linear is not None and spec.bound.get("ww") == "co":
+            orders = [linear.co] * self.keys
         builder = _HistoryMatrices(self, spec.needs, needs_reads(spec))
-        return builder.frames(orders)
+        return builder.frames(orders, linear)
+
+    def agreeing(self, orders: Sequence[OrderMatrix[B]], co: OrderMatrix[B]) -> B:
+        """Whether the versions that were installed come in the order of the transactions."""
+        neg, conj = self.booleans.neg, self.booleans.conj
+        pairs = [(i, j) for i in range(self.n) for j in range(self.n) if i != j]
+        return conj(
+            neg(conj([self.installs(i, x), self.installs(j, x), before[i][j], neg(co[i][j])]))
+            for x, before in enumerate(orders)
+            for i, j in pairs
+        )
 
     def history(
         self, value: Callable[[B], bool], orders: Sequence[OrderMatrix[B]] | None = None
@@ -220,7 +257,9 @@ class _HistoryMatrices(Generic[B]):
     def node(self, t: int, x: int) -> int:
         return self.h.n + 1 + t * self.h.keys + x
 
-    def frames(self, orders: Sequence[OrderMatrix[B]]) -> Matrices[B]:
+    def frames(
+        self, orders: Sequence[OrderMatrix[B]], linear: Linear[B] | None = None
+    ) -> Matrices[B]:
         h, disj, true, false = self.h, self.booleans.disj, self.booleans.true, self.booleans.false
         exists = [true] * (h.n + self.with_reads)
         if self.with_reads:
@@ -239,6 +278,10 @@ class _HistoryMatrices(Generic[B]):
         relations = {name: make() for name, make in made.items() if name in self.needs}
         if self.needs & {"ww", "rw"}:
             relations["ww"], relations["rw"] = self.versions(orders)
+        if linear is not None:
+            relations["co"] = self.among(linear.co)
+            if linear.vis is not None:
+                relations["vis"] = self.among(linear.vis)
         sets = {
             "Writer": writer + rest,
             "Reader": reader + rest,
@@ -263,6 +306,19 @@ class _HistoryMatrices(Generic[B]):
                 pairs[i, j] = [together]
             if self.with_reads:
                 pairs[self.initial, i] = [self.booleans.neg(self.h.aborted[i])]
+        return self.matrix(pairs)
+
+    def among(self, order: OrderMatrix[B]) -> BooleanMatrix[B]:
+        """Pairs of transactions that committed; the initial one is before them all."""
+        done = [self.booleans.neg(aborted) for aborted in self.h.aborted]
+        pairs = {
+            (i, j): [self.booleans.conj([order[i][j], done[i], done[j]])]
+            for i in range(self.h.n)
+            for j in range(self.h.n)
+            if i != j
+        }
+        if self.with_reads:
+            pairs |= {(self.initial, j): [done[j]] for j in range(self.h.n)}
         return self.matrix(pairs)
 
     def wr(self) -> BooleanMatrix[B]:

@@ -21,6 +21,7 @@ from isolitmus.checker.reading.matrix import admitted
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
+    Linear,
     Varied,
     uses_versions,
     varied,
@@ -77,11 +78,42 @@ class HistoryBatch:
         """For each history whether the spec admits it under some version order (a column); with
         ``observed`` under each of them (so many columns).
         """
-        frames = self.histories.frames(spec, self.orders if uses_versions(spec) else ())
-        table = self.product.bits(admitted(frames, spec)).reshape(self.valid.size, -1)
+        orders = self.orders if uses_versions(spec) else ()
+        said = self.histories.booleans.disj(
+            self._admitted(spec, orders, linear, observed=observed) for linear in self._linear(spec)
+        )
+        table = self.product.bits(said).reshape(self.valid.size, -1)
         if observed:
             return table
         return np.asarray(table.any(axis=1, keepdims=True), np.bool_)
+
+    def _admitted(
+        self,
+        spec: Spec,
+        orders: Sequence[OrderMatrix[int]],
+        linear: Linear[int] | None,
+        *,
+        observed: bool,
+    ) -> int:
+        """In which frames the spec holds, if this is the commit order."""
+        said = admitted(self.histories.frames(spec, orders, linear), spec)
+        if linear is None or not observed or spec.bound.get("ww") != "co":
+            return said
+        return said & self.histories.agreeing(self.orders, linear.co)
+
+    def _linear(self, spec: Spec) -> Iterator[Linear[int] | None]:
+        """Every commit order, with every choice of prefixes if the spec binds them."""
+        if "co" not in spec.bound:
+            yield None
+            return
+        n, true = self.histories.n, self.histories.booleans.true
+        for places in permutations(range(n)):
+            co = [[true if p < q else 0 for q in places] for p in places]
+            if spec.bound.get("vis") != "snapshots":
+                yield Linear(co)
+                continue
+            for seen in cartesian(*(range(place + 1) for place in places)):
+                yield Linear(co, [[true if p < count else 0 for count in seen] for p in places])
 
     @property
     def choices(self) -> int:

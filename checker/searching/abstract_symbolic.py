@@ -8,25 +8,30 @@ when nothing is left to propose, there is none.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.gates import Gates
+from isolitmus.checker.reading.refutation import refuted_clauses
 from isolitmus.checker.reading.solver import Solver
 from isolitmus.checker.reading.symbolic import admit, forbid
 from isolitmus.checker.searching.abstract import (
     KEYS,
     Histories,
+    Linear,
     Varied,
     uses_versions,
     varied,
 )
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.reading.solver import Model
     from isolitmus.checker.searching.abstract import OrderMatrix
     from isolitmus.model.history import History
@@ -39,12 +44,19 @@ CANONICAL = 4
 
 
 def search(
-    a: Spec, b: Spec, n: int, vary: Varied | None = None, *, budget: Budget | None = None
+    a: Spec,
+    b: Spec,
+    n: int,
+    vary: Varied | None = None,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
     proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
     then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
-    tell): what may be. A Limit, with how many, once the budget is spent.
+    tell): what may be. A Limit, with how many, once the budget is spent. ``refuted`` gets the question, if there
+    is none.
 
     >>> from isolitmus.specs.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
@@ -61,6 +73,9 @@ def search(
     except Limit as limit:
         limit.examined = space.examined
         raise
+    if best is None and refuted is not None:
+        says = f"no history of {many(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 
 
@@ -75,18 +90,23 @@ class _HistorySpace:
         self.given: list[OrderMatrix[int]] = []
         if vary.observed:
             self.given = [self.gates.order(n) for _ in KEYS]
-        self.universal = uses_versions(b) and not self.given
+        self.universal = (uses_versions(b) and not self.given) or "co" in b.bound
         orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])
-        admit(self.gates, self.histories.frames(a, orders), a)
+        linear = _some_linear(self.gates, self.histories, a, self.given)
+        admit(self.gates, self.histories.frames(a, orders, linear), a)
+        by_number = [[1 if i < j else -1 for j in range(n)] for i in range(n)]
         if self.universal and not orders:
-            orders = [[[1 if i < j else -1 for j in range(n)] for i in range(n)]] * len(KEYS)
+            orders = [by_number] * len(KEYS)
         # the order under which the first spec admits the history is one that must not excuse it
-        self.condemn(orders)
+        self.condemn(orders, _linear_of(b, by_number, by_number))
         self.solver = Solver(self.gates, budget)
 
-    def condemn(self, orders: Sequence[OrderMatrix[int]]) -> None:
-        """Under these version orders the second spec forbids the history."""
-        forbid(self.gates, self.histories.frames(self.b, orders), self.b)
+    def condemn(self, orders: Sequence[OrderMatrix[int]], linear: Linear[int] | None) -> None:
+        """Under these version orders, and this commit order, the second spec forbids the history."""
+        agrees = self.gates.true
+        if linear is not None and self.given and self.b.bound.get("ww") == "co":
+            agrees = self.histories.agreeing(self.given, linear.co)
+        forbid(self.gates, self.histories.frames(self.b, orders, linear), self.b, unless=-agrees)
 
     def propose(self, assumptions: Sequence[int]) -> Model | None:
         """A history that the second spec forbids, whatever the version order."""
@@ -97,10 +117,10 @@ class _HistorySpace:
             self.examined += 1
             if not self.universal:
                 return model
-            orders = self.excuse(model)
-            if orders is None:
+            excuse = self.excuse(model)
+            if excuse is None:
                 return model
-            self.condemn(orders)
+            self.condemn(*excuse)
 
     def simple(self) -> Model | None:
         """A history in which few transactions do more than read one initial value, if there is one:
@@ -126,15 +146,17 @@ class _HistorySpace:
             *alone,
         ]
 
-    def excuse(self, model: Model) -> list[OrderMatrix[int]] | None:
-        """Version orders under which the second spec admits the proposal: if possible one order for
-        all keys in which sources come before their readers, for it excuses more.
+    def excuse(self, model: Model) -> tuple[Sequence[OrderMatrix[int]], Linear[int] | None] | None:
+        """Version orders under which the second spec admits the proposal, and a commit order if it binds one: if
+        possible one version order for all keys in which sources come before their readers, for it excuses more.
         """
+        given = [_constant(model, order) for order in self.given]
         for shared in (True, False):
             gates = Gates()
-            fixed = _fixed(self.histories, model)
+            histories = Histories(gates, *_fixed(self.histories, model))
             orders = [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]  # fmt: skip
-            frames = Histories(gates, *fixed).frames(self.b, orders)
+            linear = _some_linear(gates, histories, self.b, given)
+            frames = histories.frames(self.b, given or orders, linear)
             admit(gates, frames, self.b)
             if shared:
                 for name in ("so", "wr"):
@@ -143,13 +165,10 @@ class _HistorySpace:
                             gates.add(-pair, orders[0][i][j])
             found = Solver(gates, self.budget).check()
             if found is not None:
-                return [
-                    [
-                        [1 if found[order[i][j]] else -1 for j in range(self.n)]
-                        for i in range(self.n)
-                    ]
-                    for order in orders
-                ]
+                constant = partial(_constant, found)
+                vis = None if linear is None or linear.vis is None else constant(linear.vis)
+                excuse = None if linear is None else Linear(constant(linear.co), vis)
+                return self.given or [*map(constant, orders)], excuse
         return None
 
     def decisions(self) -> list[int]:
@@ -202,6 +221,37 @@ class _HistorySpace:
 
     def history(self, model: Model) -> History:
         return self.histories.history(model.__getitem__, self.given)
+
+
+def _some_linear(
+    gates: Gates, histories: Histories[int], spec: Spec, observed: Sequence[OrderMatrix[int]]
+) -> Linear[int] | None:
+    """A commit order that the solver may choose, with prefixes, as the spec binds them; where versions come in that
+    order, it agrees with the order of them that was ``observed``.
+    """
+    n = histories.n
+    co = gates.order(n) if "co" in spec.bound else [[gates.false] * n] * n
+    vis = [[gates.new() for _ in range(n)] for _ in range(n)]
+    linear = _linear_of(spec, co, vis)
+    if linear is not None and linear.vis is not None:
+        for i, j in product(range(n), repeat=2):
+            gates.add(-vis[i][j], co[i][j])
+            for k in range(n):
+                gates.add(-vis[k][j], -co[i][k], vis[i][j])
+    if linear is not None and spec.bound.get("ww") == "co":
+        gates.add(histories.agreeing(observed, co))
+    return linear
+
+
+def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> Linear[int] | None:
+    """What the spec binds of these."""
+    if "co" not in spec.bound:
+        return None
+    return Linear(co, vis if spec.bound.get("vis") == "snapshots" else None)
+
+
+def _constant(model: Model, order: OrderMatrix[int]) -> OrderMatrix[int]:
+    return [[1 if model[pair] else -1 for pair in row] for row in order]
 
 
 def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[int]:

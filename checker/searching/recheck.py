@@ -12,7 +12,8 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution, observed_run
 from isolitmus.checker.running.recorded import recorder, unchecked
 from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.running.serial import Disagreement, Serial, explain_serially
+from isolitmus.checker.running.serial import Serial, explain_serially
+from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.litmus_file import read_litmus

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Literal
 
+    from isolitmus.checker.reading.refutation import Refutation
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.model.budget import Budget
     from isolitmus.model.execution import Execution
@@ -47,6 +48,7 @@ class ScheduleSearch:
     by: Literal["symbolic", "exhaustive"] = "exhaustive"
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
 
     def __init__(
         self, a: Spec, b: Spec, scope: Scope, by: str | None, *, unexplained: bool

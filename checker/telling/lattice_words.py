@@ -12,14 +12,14 @@ from isolitmus.model.number import many
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.checker.lattice import Covering, Inclusion, Lattice, Lattices, Standing
+    from isolitmus.checker.lattice import Covering, Inclusion, Lattice, Lattices, Strength
 
 __all__ = [
     "LEGEND", "SIGNS", "STANDS", "apart_words", "depending_lines", "equal_words", "forward_words", "lattice_lines",
     "lattices_lines", "standing_words", "whereof",
 ]  # fmt: skip
 
-STANDS: Mapping[Standing, str] = {
+STANDS: Mapping[Strength, str] = {
     "equal": "equal to",
     "stronger": "stronger than",
     "weaker": "weaker than",
@@ -27,7 +27,7 @@ STANDS: Mapping[Standing, str] = {
     "unknown": "in an unknown relation to",
 }
 """How one spec stands to another one, in words."""
-SIGNS: Mapping[Standing, str] = {
+SIGNS: Mapping[Strength, str] = {
     "equal": "=", "stronger": ">", "weaker": "<", "incomparable": "|", "unknown": "?",
 }  # fmt: skip
 LEGEND = "> is stronger than, < weaker than, = equal to, | incomparable with, ? nobody knows"

@@ -246,6 +246,18 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "changed metadata": _changed,
     "added, read set": "{winner} added a file to {table} that could hold what {loser} asks for",
     "removed, read set": "{winner} removed a file of {table} that could hold what {loser} asks for",
+    # recorded histories
+    "recorded session": "session {session} has {first} before {second}",
+    "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
+    "recorded nothing": "{reader} read nothing of {key}",
+    "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
+    "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
+    "recorded missed": "{reader} read {key} = {value}, which {writer} overwrote with {later}",
+    "recorded missed all": "{reader} read nothing of {key}, and {writer} wrote {key} = {later}",
+    "recorded stale": "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} = {later}: {sees}",
+    "recorded forced": "else {second} came before {first}, and that cannot be: {sees}",
+    "recorded flaw": "{said}{more}",
+    "recorded orders": "{said}: {of}",
     # reads as nodes
     "initial": "{init} is what was there before {node}",
     "in": "{reader} read {predicate}",
@@ -274,6 +286,10 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "committed": "{node} committed",
     "aborted": "{node} aborted",
     "came in order": _in_order,
+    "supposed co": "{first} commits before {second}, as is supposed",
+    "supposed vis": "{second} sees {first}, as is supposed",
+    "committed in order": lambda said: f"{' '.join(said['nodes'])} commit in this order",
+    "sees": lambda said: f"{said['node']} sees {' '.join(said['seen'])}",
     # audits
     "earlier": "it is earlier in the log",
     "audit overwrote": _maybe(

@@ -19,6 +19,7 @@ __all__ = [
     "other_ways",
     "refusal_words",
     "serial_words",
+    "titled_words",
     "verdict_words",
 ]
 
@@ -41,6 +42,8 @@ def because(violation: Violation) -> list[str]:
     edges = violation.cycle
     if not edges:
         return [f"so {violation.axiom} is broken"]
+    if violation.kind == "flaw":
+        return [*(edge.why for edge in edges), "so no order of the transactions explains it"]
     if violation.kind == "empty":
         ends = " and ".join(dict.fromkeys((edges[0].source, edges[-1].target)))
         both = " both" if edges[0].source != edges[-1].target else ""
@@ -60,9 +63,10 @@ def given(violation: Violation) -> str:
 
 def other_ways(verdict: Forbidden) -> list[str]:
     """That what is not shown is forbidden, too; no line if everything is shown."""
-    if not verdict.others:
+    if verdict.others == 0:
         return []
-    ways = "the other way" if verdict.others == 1 else f"all {verdict.others} other ways"
+    many = "every other way" if verdict.others is None else f"all {verdict.others} other ways"
+    ways = "the other way" if verdict.others == 1 else many
     return [f"In {ways} in which it may have been it is forbidden, too."]
 
 
@@ -96,26 +100,35 @@ def verdict_words(verdict: Verdict, spec: Spec, explained: Explanation | None = 
     """What a spec says, and why, in lines for a person; ``explained`` is what a serial order explains of
     what it forbids.
     """
+    return titled_words(verdict, spec.title, explained)
+
+
+def titled_words(verdict: Verdict, title: str, explained: Explanation | None = None) -> list[str]:
+    """The same of what has a title.
+
+    >>> titled_words(Allowed(("T2", "T1")), "Serializable")
+    ['Serializable allows it, for example in the order T2 T1.']
+    """
     match verdict:
         case Forbidden(violations):
             lines = []
             for violation in violations:
-                lines.append(f"{spec.title} forbids it{given(violation)} ({violation.axiom}):")
+                lines.append(f"{title} forbids it{given(violation)} ({violation.axiom}):")
                 lines += [f"  {line}" for line in because(violation)]
             beside = [] if explained is None else [in_a_view(explained)]
             return [*lines, *other_ways(verdict), *beside]
         case Silent(silences):
             lines = []
             for silence in silences:
-                lines.append(f"{spec.title} is silent on it ({silence.axiom}):")
+                lines.append(f"{title} is silent on it ({silence.axiom}):")
                 lines += [f"  {_sentence(edge, 'stands beside')}" for edge in silence.cycle]
             return [*lines, "  so it is neither allowed nor forbidden"]
         case Allowed():
-            return [f"{spec.title} allows it{in_order(verdict)}."]
+            return [f"{title} allows it{in_order(verdict)}."]
         case Unknown(reason):
-            return [f"{spec.title}: unknown, because {reason}."]
+            return [f"{title}: unknown, because {reason}."]
         case _:
-            return [f"{spec.title} {verdict}."]
+            return [f"{title} {verdict}."]
 
 
 def in_order(verdict: Allowed) -> str:

@@ -117,4 +117,4 @@ def _resolved(
             raise RecordingError(
                 f"{place}: write {write} is read as one of transaction {writer}, and transaction {home} wrote it"
             )
-    return recording.history((*values, *unknown))
+    return recording.history((*values, *unknown), unit="record")

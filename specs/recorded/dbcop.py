@@ -167,4 +167,5 @@ def _columns(
         key=key[kept].astype(np.int32),
         value=value,
         line=kept + 1,
+        unit="record",
     )

@@ -55,7 +55,7 @@ number from 0 to 9223372036854775807 would be right
     for i, number in enumerate(recording.value):
         if number == 0 and (names[recording.key[i]], 0) not in written:
             recording.value[i] = INITIAL
-    return recording.history()
+    return recording.history(unit="record")
 
 
 def _list(value: Any, place: str) -> list[Any]:

@@ -16,15 +16,17 @@ from isolitmus.specs.recorded.dbcop_json import read_dbcop_json
 from isolitmus.specs.recorded.edn import forms
 from isolitmus.specs.recorded.elle import read_elle
 from isolitmus.specs.recorded.plume import read_plume
+from isolitmus.specs.recorded.recording import RECORDED
 
 if TYPE_CHECKING:
     from isolitmus.model.list_history import ListHistory
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["RECORDED", "read_recorded", "recorded_history"]
+__all__ = ["read_recorded", "recorded_files", "recorded_history"]
 
-RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
-"""The formats of recorded histories, by the tools that have them."""
+ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
+"""How the names of files in a folder of histories end."""
+
 BEGINNINGS = {
     "plume": re.compile(r"\s*[rw]\("),
     "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
@@ -33,6 +35,23 @@ BEGINNINGS = {
 }
 """How a text of each format begins; the first one that fits is it."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
+
+
+def recorded_files(path: Path) -> list[Path]:
+    """The histories in a folder that is none itself, by the ends of their names; else the path alone.
+
+    >>> recorded_files(Path("nowhere.edn"))
+    [PosixPath('nowhere.edn')]
+    """
+    if not is_folder(path) or is_file(path / "history.bincode") or any(path.glob("*.log")):
+        return [path]
+    found = (one for one in path.rglob("*") if one.suffix in ENDINGS and is_file(one))
+    folded = {one.parent if _folded(one) else one for one in found}
+    return sorted(folded) or [path]
+
+
+def _folded(path: Path) -> bool:
+    return path.suffix == ".log" or path.name == "history.bincode"
 
 
 def recorded_history(

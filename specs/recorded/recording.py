@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-__all__ = ["GREATEST", "NEVER", "Recording", "natural"]
+__all__ = ["GREATEST", "NEVER", "RECORDED", "Recording", "natural"]
+
+RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
+"""The formats of recorded histories, by the tools that have them."""
 
 GREATEST = 2**63 - 1
 """The greatest number that a column holds."""
@@ -69,8 +72,10 @@ class Recording:
         """The operations in the order of the columns, each by its place as it was added."""
         return np.argsort(self._rank()[_column(self.transaction)], kind="stable")
 
-    def history(self, values: Sequence[object] = (), *, timed: bool = False) -> RegisterHistory:
-        """The columns; ``timed``: with when each transaction began and ended."""
+    def history(
+        self, values: Sequence[object] = (), *, timed: bool = False, unit: str = "line"
+    ) -> RegisterHistory:
+        """The columns; ``timed``: with when each transaction began and ended; ``unit``: what its lines are."""
         order, operations = self._order(), self.operations()
         counts = np.bincount(_column(self.transaction), minlength=len(order))[order]
         return RegisterHistory(
@@ -86,6 +91,7 @@ class Recording:
             started=_column(self.started)[order] if timed else None,
             ended=_column(self.ended)[order] if timed else None,
             values=values,
+            unit=unit,
         )
 
     def _order(self) -> NDArray[int64]:

@@ -18,11 +18,11 @@ from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, protocols, spec
+from isolitmus.specs.catalogue import every_level, protocols, spec
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)
-SHIPPED = levels() + protocols()
+SHIPPED = every_level() + protocols()
 
 
 @st.composite

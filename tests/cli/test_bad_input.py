@@ -170,7 +170,7 @@ def test_names_and_options(refusal, words, message):
         (["run"], "missing argument 'LITMUS'; see isolitmus run --help"),
         (["run", "reorder", "--engin", "model"], "no option '--engin'; did you mean '--engine'?; see isolitmus run --help"),
         (["run", "-x"], "no option '-x'; known: --"),
-        (["check", "reorder"], "missing option '--level'; see isolitmus check --help"),
+        (["check"], "missing argument 'FILE'; see isolitmus check --help"),
         (["check", "reorder", "--level"], "option '--level' requires an argument"),
         (["show", "--json=3"], "option '--json' does not take a value; see isolitmus --help"),
         (["chek", "reorder"], "no command 'chek'; did you mean 'check'?; see isolitmus --help"),

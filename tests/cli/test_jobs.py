@@ -152,8 +152,8 @@ def test_which_level_jobs_need(call, tmp_path):
         ["log-serializable", "safe", "unsafe"],
     ]
     assert "log-serializable, the jobs could have run one by one" in out
-    assert all("(check-sat)" in file.read_text("utf-8") for file in tmp_path.glob("proof/*.smt2"))
-    assert len(list(tmp_path.glob("proof/*.smt2"))) > 10
+    assert all("(check-sat)" in file.read_text("utf-8") for file in tmp_path.glob("proof/*/*.smt2"))
+    assert len(list(tmp_path.glob("proof/*/*.smt2"))) > 10
     assert call("run", "broken")[0] == 0
 
 

@@ -19,8 +19,9 @@ from isolitmus.specs.writing import only_writer, write_whole
 
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
+    ("separate", "certificate"): ["serializable", "causal"],
+    ("compare", "html"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
-    ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],
@@ -40,6 +41,7 @@ FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
     ("predict", "save"),
     ("robust", "save"),
     ("robust", "certificate"),
+    ("separate", "certificate"),
 }
 
 

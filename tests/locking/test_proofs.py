@@ -4,9 +4,8 @@ import pytest
 
 from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.proving import scans
-from isolitmus.checker.running.serial import Disagreement
 from isolitmus.checker.unbounded import separate_unbounded
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import level, protocol, scope
 from isolitmus.specs.shelf import shipped
 

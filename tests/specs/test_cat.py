@@ -117,6 +117,12 @@ AXIOM = "acyclic wr as x"
         ('"A" let deep = wr ; deep', "1:21: 'deep' is used before its let ends; move the let up"),
         ('"A" with ww from version', "1:18: no orders 'version' to bind from; did you mean 'versions'?"),
         ('"A" with co from versions', "1:10: 'versions' binds 'ww', not 'co'"),
+        ('"A" with vis from snapshots', "1:19: 'vis from snapshots' wants 'with co from linearisations' before it"),
+        ('"A" with ww from co', "1:18: 'ww from co' wants 'with co from linearisations' before it"),
+        ('"A" with ww from versions with co from linearisations with ww from co', "1:68: 'ww' is bound from versions already"),
+        ('"A" with ww from versions of so', "1:18: 'of' follows linearisations only, not versions"),
+        ('"A" with co from linearisations of Writer', "1:36: type relation expected, set found: Writer"),
+        ('"A" with co from linearisations of wx', "1:36: no relation 'wx'; did you mean 'wr'?"),
         ('"A" include "stdlb.cat"', "1:13: no file 'stdlb.cat' to include; did you mean 'stdlib.cat'?"),
         (AXIOM, "1:1: a spec starts with its title in double quotes"),
         ("Title " + AXIOM, "1:1: 'Title' stands where a text in double quotes or a statement was expected"),
@@ -226,7 +232,7 @@ def test_a_file_is_included_once(tmp_path):
     assert catalogue.spec(str(tmp_path / "mine.cat")).needs == {"wr", "ww"}
 
 
-@pytest.mark.parametrize("name", catalogue.levels() + catalogue.protocols())
+@pytest.mark.parametrize("name", catalogue.every_level() + catalogue.protocols())
 def test_shipped_specs_cite_their_source(name):
     spec = catalogue.spec(name)
     assert spec.title
@@ -268,7 +274,7 @@ def test_a_spec_uses_the_words_of_its_format(text, message):
 def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" empty unseen & ww as Mine')
     assert catalogue.protocol(str(tmp_path / "mine.cat")).format == "delta"
-    assert {catalogue.level(name).format for name in catalogue.levels()} == {None}
+    assert {catalogue.level(name).format for name in catalogue.every_level()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,119 @@
+"""A recorded history as one of versions: what the levels of the catalogue are asked of, in every order of versions."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise, permutations
+from typing import TYPE_CHECKING
+
+from networkx import DiGraph, has_path, is_directed_acyclic_graph
+
+from isolitmus.checker.reading.graph import judge
+from isolitmus.checker.recorded.observing import attributed
+from isolitmus.model.completion import completions
+from isolitmus.model.history import History
+from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
+from isolitmus.model.verdict import Forbidden, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isolitmus.checker.recorded.shrinking import Core
+    from isolitmus.model.spec import Spec
+
+__all__ = ["COMPLETIONS", "abstracted", "forbidden_ways"]
+
+COMPLETIONS = 5000
+"""So many orders of versions are tried."""
+
+
+def abstracted(part: Core) -> History:
+    """What counts of a part, with the names of the whole; an object is ``k`` and the number of its key. Versions
+    have an order where sessions and reads give them one.
+
+    >>> import numpy as np
+    >>> from isolitmus.checker.recorded.shrinking import part_of
+    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> history = RegisterHistory(
+    ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
+    ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
+    ... )
+    >>> abstracted(part_of(history, np.ones(3, bool)))
+    History.from_table({'T1': 'w(k01)', 'T2': 'r(k01) w(k02)', 'order': ['k01 < k02']})
+    """
+    history, numbers = part.history, part.numbers
+    seen = attributed(history)
+    reads: dict[int, list[ItemRead | Write]] = {}
+    rows = zip(seen.reader.tolist(), seen.key.tolist(), seen.writer.tolist(), strict=True)
+    for reader, key, writer in rows:
+        number = INITIAL if writer == seen.initial else numbers[writer]
+        reads.setdefault(reader, []).append(ItemRead(Version(f"k{key}", number)))
+    for key, writer in zip(seen.written_key.tolist(), seen.written_by.tolist(), strict=True):
+        reads.setdefault(writer, []).append(Write(Version(f"k{key}", numbers[writer])))
+    sessions: dict[int, list[int]] = {}
+    for number in reads.keys() & {*range(seen.initial)}:
+        sessions.setdefault(int(history.session[number]), []).append(numbers[number])
+    done = tuple(
+        Transaction(numbers[n], tuple(operations)) for n, operations in sorted(reads.items())
+    )
+    ordered = tuple(sorted(tuple(sorted(one)) for one in sessions.values() if len(one) > 1))
+    return History(tuple(done), ordered, _sees(done, ordered))
+
+
+def _sees(
+    done: Sequence[Transaction], sessions: Iterable[tuple[int, ...]]
+) -> tuple[tuple[Version, Version], ...]:
+    """The versions of which one comes first by sessions and reads: at each level with an order of versions."""
+    graph = DiGraph()
+    graph.add_nodes_from(one.number for one in done)
+    graph.add_edges_from(pair for one in sessions for pair in pairwise(one))
+    graph.add_edges_from(
+        (read.version.writer, one.number)
+        for one in done
+        for read in one.operations
+        if isinstance(read, ItemRead) and read.version.writer
+    )
+    if not is_directed_acyclic_graph(graph):
+        return ()
+    writers: dict[str, list[Version]] = {}
+    for version in (version for one in done for version in one.writes):
+        writers.setdefault(version.object, []).append(version)
+    return tuple(
+        (first, second)
+        for versions in writers.values()
+        for first, second in permutations(versions, 2)
+        if has_path(graph, first.writer, second.writer)
+    )
+
+
+def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
+    """Violations of a history, all of it committed, that together leave no order of versions: each supposes the order
+    of the objects of which its cycle says something. None: there are too many orders. A spec that allows one of
+    them is a defect of whoever called the history forbidden.
+
+    >>> from isolitmus.specs.catalogue import level
+    >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) w1(y1) w2(y2)")
+    >>> [[str(why) for why in way.supposing] for way in forbidden_ways(lost, level("snapshot-isolation"))]
+    [['x1 came before x2'], ['x2 came before x1']]
+    """
+    every = list(islice(completions(history), COMPLETIONS + 1))
+    if len(every) > COMPLETIONS:
+        return None
+    found: list[Violation] = []
+    while every:
+        first = every[0]
+        verdict = judge(first.frame(), spec)
+        assert isinstance(verdict, Forbidden), f"{spec.name} does not forbid {history}"
+        violation = verdict.violations[0]
+        about = {
+            edge.reason["version"].object for edge in violation.cycle if edge.kind in ("ww", "rw")
+        }
+        supposing = tuple(
+            reason for reason in first.supposing() if reason["versions"][0].object in about
+        )
+        found.append(Violation(violation.axiom, violation.kind, violation.cycle, supposing))
+        every = [
+            other
+            for other in every
+            if any(other.orders[name] != first.orders[name] for name in about)
+        ]
+    return found

@@ -1,0 +1,147 @@
+"""Why a level forbids a recorded history: flaws, or a small part of it with a cycle, step by step.
+
+A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in every order of its
+versions: another reading of another text of the level has to forbid it. Where versions have an order that nobody
+observed there is a cycle for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.reading.anomalies import FLAWS, anomaly_of
+from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
+from isolitmus.checker.recorded.circle import circle_of
+from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
+from isolitmus.checker.recorded.naming import Names
+from isolitmus.checker.recorded.shrinking import shrunk
+from isolitmus.model.frame import Edge
+from isolitmus.model.number import many
+from isolitmus.model.reason import Reason
+from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
+from isolitmus.specs.catalogue import level, levels
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from isolitmus.checker.recorded.judging import JudgedRecord
+    from isolitmus.checker.recorded.shrinking import Core
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.operations import Version
+    from isolitmus.model.verdict import Verdict
+
+    Pair = tuple[Version, Version]
+
+__all__ = ["explained_record"]
+
+WITNESS = 40
+"""Of a history with up to so many transactions an order is shown that explains it."""
+SECONDS = 20.0
+"""How long a small part is looked for."""
+WAYS = 6
+"""So many ways in which a part may have been are shown."""
+
+
+def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
+    """The verdict, with its witness or its violations.
+
+    >>> import numpy as np
+    >>> from isolitmus.model.budget import Budget
+    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> skew = RegisterHistory(
+    ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
+    ...     np.array([False, True] * 2), np.array([0, 1, 1, 0]), np.array([-1, 1, -1, 2]), np.arange(1, 5),
+    ... )
+    >>> explained_record(judge_recorded(skew, "serializable"), Budget())
+    forbidden
+      not write skew (G2-item):
+        rw  T1 → T2  T1 (session s, line 1) read nothing of x, and T2 (session t, line 4) wrote x = 2
+        rw  T2 → T1  T2 (session t, line 3) read nothing of y, and T1 (session s, line 2) wrote y = 1
+    """
+    match judged.verdict:
+        case "allowed":
+            shown = judged.order if len(judged.order) <= WITNESS else ()
+            return Allowed(tuple(f"T{number + 1}" for number in shown))
+        case "unknown":
+            return Unknown(judged.reason)
+    if judged.flaws:
+        return Forbidden(tuple(_flaws(judged)))
+    part = shrunk(judged, budget.within(SECONDS))
+    again = judge_recorded(part.history, judged.level)
+    assert again.verdict == "forbidden", f"{judged.level}: a part says otherwise"
+    return _of_part(part, again)
+
+
+def _flaws(judged: JudgedRecord) -> Iterator[Violation]:
+    """Of each kind the first, which says how many there are."""
+    history = judged.history
+    owner = Names(history).owner
+    for kind, name in FLAWS.items():
+        found = [flaw for flaw in judged.flaws if flaw.kind == kind]
+        if not found:
+            continue
+        first = found[0]
+        reader = f"T{owner(first.read) + 1}"
+        writer = reader if first.write is None else f"T{owner(first.write) + 1}"
+        more = f" (the first of {many(len(found), 'such read')})" if len(found) > 1 else ""
+        why = Reason.of("recorded flaw", said=repr(first), more=more)
+        yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
+
+
+def _of_part(part: Core, judged: JudgedRecord) -> Forbidden:
+    names = Names(part.history, part.numbers)
+    if judged.level in levels():
+        spec = level(judged.level)
+        history = abstracted(part)
+        if judged.level in ORDERED:
+            ways = forbidden_ways(history, spec)
+            if ways is not None:
+                shown = tuple(_translated(one, names, history.order) for one in ways[:WAYS])
+                return Forbidden(shown, len(ways) - len(shown))
+        else:
+            said = check_history(replace(history, order=()), spec, limit=COMPLETIONS)
+            assert not isinstance(said, Allowed), f"{spec.name}: the catalogue allows {part}"
+    if judged.cycle:
+        return Forbidden((circle_of(judged.cycle, names, judged.level),))
+    why = Reason.of("recorded orders", of=", ".join(map(str, names.numbers)), said=judged.reason)
+    return Forbidden(
+        (Violation("no order of versions", "flaw", (Edge(names[0], names[0], "ww", why),)),)
+    )
+
+
+def _translated(violation: Violation, names: Names, known: Collection[Pair]) -> Violation:
+    """A violation in versions as one in operations and their lines."""
+    cycle = tuple(replace(edge, reason=_reason(edge, names, known)) for edge in violation.cycle)
+    supposing = tuple(
+        Reason.of("came in order", versions=[_written(one, names) for one in reason["versions"]])
+        for reason in violation.supposing
+    )
+    return Violation(anomaly_of(cycle) or violation.axiom, violation.kind, cycle, supposing)
+
+
+def _reason(edge: Edge, names: Names, known: Collection[Pair]) -> Reason:
+    """The reason of an edge between transactions, from its versions."""
+    nouns = edge.reason.nouns
+    source, target = names.place(edge.source), names.place(edge.target)
+    match edge.kind:
+        case "so":
+            return names.session(source, target)
+        case "wr":
+            return names.read_from(source, target, _key(nouns["version"]))
+        case "ww":
+            sees = (nouns["before"], nouns["version"]) in known
+            return names.overwrote(source, target, _key(nouns["version"]), sees=sees)
+        case "rw":
+            version = nouns["version"]
+            return names.missed(source, target, _key(version), names.number(version.writer))
+    return edge.reason
+
+
+def _key(version: Version) -> int:
+    return int(version.object[1:])
+
+
+def _written(version: Version, names: Names) -> str:
+    return names.written(names.number(version.writer), _key(version))

@@ -1,0 +1,143 @@
+"""A forbidden part of a history of which nothing can be left out: what an explanation is about.
+
+What a level forbids of a part it forbids of the whole, if a read goes with any write of its key and value: an order that
+explains the whole explains the part, when the rest is taken out of it. So parts are tried by the judge itself
+(Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, TSE 2002): first without transactions, then
+without operations.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.recorded.judging import judge_recorded
+from isolitmus.model.errors import Limit
+from isolitmus.model.readable import Readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from isolitmus.checker.recorded.judging import JudgedRecord
+    from isolitmus.checker.recorded.stepping import Precedence
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.register_history import RegisterHistory
+
+__all__ = ["Core", "part_of", "shrunk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Core(Readable):
+    """Some operations of a history as a history, whose transactions keep their names."""
+
+    history: RegisterHistory
+    """The part, with transactions that have an operation."""
+    numbers: tuple[int, ...]
+    """Of each transaction its number in the whole, from 1."""
+
+    def __repr__(self) -> str:
+        return f"{', '.join(f'T{number}' for number in self.numbers)}: {self.history!r}"
+
+
+def part_of(history: RegisterHistory, kept: NDArray[np.bool_]) -> Core:
+    """These operations, but for reads of a key and value that an operation which is left out wrote.
+
+    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> history = RegisterHistory(
+    ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
+    ...     np.array([True, True, False, True]), np.array([0, 1, 0, 1]), np.array([7, 8, 7, 9]), np.arange(1, 5),
+    ... )
+    >>> part_of(history, np.array([False, True, True, True]))
+    T1, T2: 2 transactions in 2 sessions, 2 operations on 2 keys
+    """
+    code = np.unique(history.value, return_inverse=True)[1]
+    cell = history.key.astype(np.int64) * (int(code.max(initial=0)) + 1) + code
+    gone = history.is_write & ~kept
+    kept = kept & (history.is_write | ~np.isin(cell, cell[gone]))
+    owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
+    many = np.bincount(owner[kept], minlength=len(history.session))
+    there = np.flatnonzero(many)
+    part = replace(
+        history,
+        session=history.session[there],
+        status=history.status[there],
+        first=np.append(0, np.cumsum(many[there])),
+        is_write=history.is_write[kept],
+        key=history.key[kept],
+        value=history.value[kept],
+        line=history.line[kept],
+        started=None if history.started is None else history.started[there],
+        ended=None if history.ended is None else history.ended[there],
+    )
+    return Core(part, tuple((there + 1).tolist()))
+
+
+def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
+    """A part that the level forbids, and no longer does without one of its operations; what there is of it once
+    the ``budget`` is spent. Of a history without flaws that is forbidden.
+    """
+    history = judged.history
+    owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
+    kept = np.ones(len(owner), bool)
+    if judged.cycle:
+        kept = np.isin(owner, [*_named(judged.cycle)])
+    shrinking = _Shrinking(history, judged.level, budget, kept)
+    with suppress(Limit):
+        numbers = np.unique(owner[kept]).tolist()
+        shrinking.leave_out([np.flatnonzero(owner == number) for number in numbers])
+        shrinking.leave_out([np.array([one]) for one in np.flatnonzero(shrinking.kept).tolist()])
+    return part_of(history, shrinking.kept)
+
+
+def _named(steps: Iterable[Precedence]) -> set[int]:
+    """The transactions of steps, and of those that they follow from."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo = [*steps]
+    while todo:
+        step = todo.pop()
+        if id(step) in seen:
+            continue
+        seen.add(id(step))
+        found |= {step.source, step.target}
+        todo += step.because
+    return found
+
+
+@dataclass(slots=True)
+class _Shrinking:
+    """The operations that are left."""
+
+    history: RegisterHistory
+    level: str
+    budget: Budget
+    kept: NDArray[np.bool_]
+
+    def leave_out(self, groups: Sequence[NDArray[np.int64]]) -> None:
+        """Groups of operations, until each that is left is needed: halves are tried before single ones."""
+        left = [*groups]
+        size = max(1, len(left) // 2)
+        while True:
+            before, at = len(left), 0
+            while at < len(left) > 1:
+                less = self.kept.copy()
+                less[np.concatenate(left[at : at + size])] = False
+                if self.forbidden(less):
+                    self.kept = less
+                    del left[at : at + size]
+                else:
+                    at += size
+            if size == 1 and len(left) == before:
+                return
+            size = max(1, size // 2)
+
+    def forbidden(self, kept: NDArray[np.bool_]) -> bool:
+        """Whether the level forbids a part."""
+        self.budget.check()
+        part = part_of(self.history, kept).history
+        return judge_recorded(part, self.level, budget=self.budget).verdict == "forbidden"

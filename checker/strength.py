@@ -1,0 +1,68 @@
+"""Which levels are stronger than others, and what that makes of several verdicts on one history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["IMPLIES", "UNOBSERVED", "Standing", "standing_among"]
+
+IMPLIES: Mapping[str, tuple[str, ...]] = {
+    "log-serializable": ("serializable",),
+    "serializable": ("snapshot-isolation", "update-serializable"),
+    "update-serializable": ("write-serializable", "read-committed"),
+    "snapshot-isolation": ("prefix-consistency",),
+    "prefix-consistency": ("causal", "read-committed"),
+    "causal": ("read-atomic",),
+}
+"""Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks for no cycle of less."""
+UNOBSERVED: Mapping[str, tuple[str, ...]] = {
+    **IMPLIES,
+    "read-atomic": ("read-committed-biswas-enea",),
+    "read-committed-biswas-enea": ("read-committed",),
+}
+"""The same where nobody observed an order of versions: Biswas and Enea, OOPSLA 2019, and that Adya's read committed then
+looks at reads alone. Where one was observed theirs do not look at it, and his does.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a history stands among levels."""
+
+    strongest: tuple[str, ...]
+    """The levels that hold of which no stronger one is known to hold."""
+    weakest: tuple[str, ...]
+    """The levels that fail of which no weaker one is known to fail."""
+
+
+def standing_among(verdicts: Mapping[str, str], implies: Mapping[str, tuple[str, ...]]) -> Standing:
+    """The strongest that hold and the weakest that fail; a verdict that is neither is of neither.
+
+    >>> said = {"causal": "allowed", "serializable": "forbidden", "snapshot-isolation": "forbidden"}
+    >>> standing_among(said, IMPLIES)
+    Standing(strongest=('causal',), weakest=('snapshot-isolation',))
+    """
+    below = {name: _below(name, implies) for name in verdicts}
+    holds = [name for name, verdict in verdicts.items() if verdict == "allowed"]
+    fails = [name for name, verdict in verdicts.items() if verdict == "forbidden"]
+    wrong = [(name, weak) for name in holds for weak in fails if weak in below[name]]
+    assert not wrong, f"{wrong[0][0]} holds, and {wrong[0][1]} does not, which it implies"
+    return Standing(
+        tuple(name for name in holds if not any(name in below[other] for other in holds)),
+        tuple(name for name in fails if not below[name] & {*fails}),
+    )
+
+
+def _below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
+    found: set[str] = set()
+    todo = [*implies.get(name, ())]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += implies.get(one, ())
+    return found

@@ -1,0 +1,160 @@
+"""Certificates: what our solver refuted, programs that are not ours refute again."""
+
+import re
+
+import cvc5
+import pytest
+from dratify import check_proof, parse_dimacs
+
+from isolitmus.checker import separate
+from isolitmus.checker.robustness.robust import robustness
+from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.specs import protocol, scope, spec
+from isolitmus.specs.job_files import workload
+
+ABSTRACT = [
+    ("serializable", "snapshot-isolation"),
+    ("snapshot-isolation", "prefix-consistency"),
+    ("causal", "read-atomic"),
+    ("serializable", "causal"),
+]
+TABLES = [
+    ("delta-serializable", "log-serializable"),
+    ("delta-write-serializable", "write-serializable"),
+    ("write-serializable", "snapshot-isolation"),
+]
+PROVED = [
+    ("delta-serializable", "log-serializable"),
+    ("delta-write-serializable-repaired", "write-serializable"),
+    ("write-serializable", "snapshot-isolation"),
+]
+
+
+def verified(clauses: str, proof: str) -> bool:
+    """What a checker of DRAT proofs says."""
+    found = check_proof(parse_dimacs(clauses), proof)
+    return found.ok and found.reached_empty
+
+
+def answered(question: str) -> str:
+    """What another solver says of a text in SMT-LIB."""
+    solver = cvc5.Solver(cvc5.TermManager())
+    for option, value in (("full-saturate-quant", "true"), ("tlimit", "20000")):
+        solver.setOption(option, value)
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, question, "question")
+    symbols, said = parser.getSymbolManager(), ""
+    while not (command := parser.nextCommand()).isNull():
+        said += str(command.invoke(solver, symbols)).strip()
+    return said
+
+
+def pairs(certificate) -> list[tuple[str, str]]:
+    """Questions and proofs, beside each other."""
+    files = dict(certificate.files())
+    names = [name.removesuffix(".cnf") for name in files if name.endswith(".cnf")]
+    return [(files[f"{name}.cnf"], files[f"{name}.drat"]) for name in names]
+
+
+@pytest.mark.parametrize(("a", "b"), ABSTRACT, ids="/".join)
+def test_none_up_to_a_number_of_transactions(a, b):
+    answer = separate(spec(a), spec(b), transactions=range(1, 4), certify=True)
+    assert answer.found is False
+    found = pairs(answer.certificate)
+    assert len(found) == 3
+    for clauses, proof in found:
+        assert verified(clauses, proof)
+
+
+@pytest.mark.parametrize(("a", "b"), TABLES, ids="/".join)
+def test_none_up_to_a_number_of_statements(a, b):
+    answer = separate(
+        spec(a), spec(b), scope("two-partitions"), transactions=range(1, 3), certify=True
+    )
+    assert answer.found is False
+    assert all(verified(clauses, proof) for clauses, proof in pairs(answer.certificate))
+    assert pairs(answer.certificate)
+
+
+def test_clauses_that_have_a_model_have_no_proof():
+    """Without what the second spec says the same proof is none."""
+    answer = separate(spec("serializable"), spec("causal"), transactions=range(2, 4), certify=True)
+    clauses, proof = pairs(answer.certificate)[-1]
+    *lines, _last = clauses.splitlines()
+    assert verified(clauses, proof)
+    assert not verified("\n".join(lines), proof)
+
+
+def test_what_execution_refuses_is_left_out_by_name():
+    """The circuit takes for forbidden what only values excuse; each such candidate is named, and nothing is left."""
+    answer = separate(
+        spec("delta-write-serializable"),
+        spec("log-serializable"),
+        scope("two-partitions"),
+        transactions=range(1, 3),
+        unexplained=True,
+        certify=True,
+    )
+    assert answer.found is False
+    assert answer.examined
+    found = pairs(answer.certificate)
+    named = [line for clauses, _ in found for line in clauses.splitlines() if "left out" in line]
+    assert len(named) == answer.examined
+    assert all(verified(clauses, proof) for clauses, proof in found)
+
+
+@pytest.mark.parametrize(("a", "b"), PROVED, ids="/".join)
+def test_lemmas_are_proved_by_another_solver(a, b):
+    answer = separate_unbounded(spec(a), spec(b), certify=True)
+    assert answer.proved
+    assert [one.name for one in answer.certificate.refutations] == [
+        step.lemma for step in answer.proof.steps
+    ]
+    for one in answer.certificate.refutations:
+        assert answered(one.text) == "unsat", one.name
+
+
+def test_a_lemma_needs_its_premises():
+    answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"), certify=True)
+    last = answer.certificate.refutations[-1].text
+    assert answered(last) == "unsat"
+    took = answer.proof.steps[-1].took
+    without = last
+    for tool in took:
+        without, removed = re.subn(rf"\(assert\s+{re.escape(tool)}\)", "", without)
+        assert removed == 1, tool
+    assert answered(without) != "unsat"
+
+
+def test_what_is_safe_is_proved_by_another_solver():
+    found = robustness(
+        workload("shop"), protocol("delta-write-serializable"), spec("write-serializable")
+    )
+    assert found.word == "safe"
+    for one in found.certificate.refutations:
+        assert answered(one.text) == "unsat", one.says
+
+
+def test_the_folder(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = call(
+        "separate", "serializable", "snapshot-isolation", "--both", "--certificate", "proofs"
+    )
+    assert (status, err) == (1, "")
+    (folder,) = (tmp_path / "proofs").iterdir()
+    assert folder.name == "serializable-within-snapshot-isolation"
+    readme = (folder / "README.md").read_text("utf-8")
+    assert "up to 4 transactions in universe 'abstract'" in readme
+    assert all(file.name in readme for file in folder.glob("*.cnf"))
+    assert spec("serializable").text.rstrip() in readme
+    for file in folder.glob("*.cnf"):
+        assert verified(file.read_text("utf-8"), file.with_suffix(".drat").read_text("utf-8"))
+
+
+def test_what_was_enumerated_has_no_certificate(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "serializable", "snapshot-isolation", "--by", "exhaustive", "--certificate", "proofs"
+    status, _, err = call("separate", *words)
+    assert status == 2
+    assert "all is enumerated; leave out --certificate or --by" in err
+    assert not list(tmp_path.glob("proofs/*"))

@@ -1,0 +1,269 @@
+"""Explanations of recorded histories: each step is looked up in the history, nothing of the part can be left out, every
+order of versions is covered, and the catalogue's levels say the same.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker import check
+from isolitmus.checker.reading.anomalies import anomalies
+from isolitmus.checker.recorded.abstracting import abstracted, forbidden_ways
+from isolitmus.checker.recorded.explained import explained_record
+from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
+from isolitmus.checker.recorded.shrinking import part_of, shrunk
+from isolitmus.checker.recorded_checks import ASKED, check_recorded
+from isolitmus.checker.strategies import histories
+from isolitmus.checker.telling.check_words import check_lines
+from isolitmus.model.budget import Budget
+from isolitmus.model.register_history import INITIAL
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.catalogue import level, levels, litmus, litmus_names
+from isolitmus.specs.recorded.finding import read_recorded
+
+
+def plume(*sessions):
+    """A history from texts: sessions of transactions between bars, ``w(x1) r(y2) | r(x0)``; 0 is nothing."""
+    lines, transaction = [], 0
+    for number, session in enumerate(sessions):
+        for part in session.split("|"):
+            for word, key, value in re.findall(r"([rw])\((\w)(\d+)\)", part):
+                lines.append(f"{word}({'xyz'.index(key)},{value},{number},{transaction})\n")
+            transaction += 1
+    return read_recorded("".join(lines).encode(), Path("h.txt"), "plume")
+
+
+@st.composite
+def drawn(draw):
+    """A history in which each read of a transaction that has not written the key sees what somebody left of it."""
+    many = draw(st.integers(1, 6))
+    sessions = [draw(st.integers(0, 2)) for _ in range(many)]
+    reads = st.tuples(st.just("r"), st.sampled_from("xyz"), st.integers(0, many))
+    writes = st.tuples(st.just("w"), st.sampled_from("xyz"), st.just(0))
+    plans = [draw(st.lists(reads | writes, min_size=1, max_size=3)) for _ in range(many)]
+    wrote = [{key for word, key, _ in plan if word == "w"} for plan in plans]
+    texts = [""] * 3
+    for number, plan in enumerate(plans, 1):
+        done, own = [], set()
+        for word, key, other in plan:
+            if word == "w" and key not in own:
+                own.add(key)
+                done.append(f"w({key}{number})")
+            elif word == "r" and key not in own:
+                there = other and other != number and key in wrote[other - 1]
+                done.append(f"r({key}{other if there else 0})")
+        texts[sessions[number - 1]] += ("|" if texts[sessions[number - 1]] else "") + " ".join(done)
+    return plume(*(text for text in texts if text))
+
+
+class Looked:
+    """A history, looked at anew."""
+
+    def __init__(self, history):
+        self.history = history
+        self.owner = np.repeat(np.arange(len(history.session)), np.diff(history.first)).tolist()
+        self.left = {}
+        self.reads = []
+        for op, who in enumerate(self.owner):
+            key, value = int(history.key[op]), int(history.value[op])
+            if history.is_write[op]:
+                self.left[who, key] = value
+            elif (who, key) not in self.left:
+                self.reads.append((who, key, value))
+
+    def holds(self, edge):
+        a, b = int(edge.source[1:]) - 1, int(edge.target[1:]) - 1
+        left, keys = self.left, range(3)
+        match edge.kind:
+            case "so":
+                return a < 0 or (self.history.session[a] == self.history.session[b] and a < b)
+            case "wr":
+                return any(who == b and left.get((a, key)) == v for who, key, v in self.reads)
+            case "ww":
+                return any((a, key) in left and (b, key) in left for key in keys)
+            case "rw":
+                return any(who == a and left.get((b, key), v) != v for who, key, v in self.reads)
+            case "co":  # somebody reads what the target left of a key that the source wrote, too
+                return any(
+                    left.get((b, key), INITIAL) == v and (a, key) in left and who != a
+                    for who, key, v in self.reads
+                )
+        return False
+
+
+@given(drawn(), st.sampled_from(ASKED))
+def test_each_step_of_an_explanation_is_in_the_history(history, name):
+    judged = judge_recorded(history, name)
+    verdict = explained_record(judged, Budget())
+    assert str(verdict) == judged.verdict
+    looked = Looked(history)
+    for violation in verdict.violations if isinstance(verdict, Forbidden) else ():
+        cycle = violation.cycle
+        assert all(looked.holds(edge) for edge in cycle), violation
+        for before, after in zip((cycle[-1], *cycle[:-1]), cycle, strict=True):
+            assert before.target == after.source
+
+
+@given(drawn(), st.sampled_from(ASKED))
+def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
+    judged = judge_recorded(history, name)
+    if judged.verdict != "forbidden":
+        return
+    part = shrunk(judged, Budget())
+    size = len(part.history.key)
+    assert judge_recorded(part.history, name).verdict == "forbidden"
+    for out in range(size):
+        less = part_of(part.history, np.arange(size) != out).history
+        assert judge_recorded(less, name).verdict == "allowed"
+
+
+@given(drawn(), st.data())
+def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
+    kept = data.draw(st.lists(st.booleans(), min_size=len(history.key), max_size=len(history.key)))
+    part = part_of(history, np.array(kept, bool)).history
+    for name in ASKED:
+        if judge_recorded(part, name).verdict == "forbidden":
+            assert judge_recorded(history, name).verdict == "forbidden"
+
+
+@given(drawn(), st.sampled_from(ORDERED))
+def test_the_ways_leave_no_order_of_versions(history, name):
+    judged = judge_recorded(history, name)
+    if judged.verdict != "forbidden":
+        return
+    versions = abstracted(shrunk(judged, Budget()))
+    ways = [
+        {tuple(reason["versions"]) for reason in way.supposing}
+        for way in forbidden_ways(versions, level(name))
+    ]
+    for completion in versions.completions():
+        orders = {tuple(reason["versions"]) for reason in completion.supposing()}
+        assert any(way <= orders for way in ways)
+
+
+@given(drawn())
+def test_a_recorded_history_stands_where_its_verdicts_say(history):
+    checked = check_recorded("h", history)
+    (weakest,) = checked.standing.weakest or ("",)
+    (strongest,) = checked.standing.strongest or ("",)
+    holds = [name for name in ASKED if str(checked.levels[name]) == "allowed"]
+    assert (strongest, weakest) == (
+        holds[-1] if holds else "",
+        ASKED[len(holds)] if len(holds) < len(ASKED) else "",
+    )
+    assert all(anomalies(checked.levels[name]) for name in ASKED[len(holds) :])
+    assert [*check_lines(checked, every=True)][-1].startswith("Assumed")
+
+
+@given(histories(predicates=True, observed=True))
+def test_no_level_holds_where_a_weaker_one_fails(history):
+    found = check(history, [level(name) for name in levels()])
+    assert found.standing.strongest or found.standing.weakest
+
+
+@pytest.mark.parametrize("name", litmus_names())
+def test_no_level_holds_of_a_litmus_test_where_a_weaker_one_fails(name):
+    assert check(litmus(name), [level(one) for one in levels()]).standing
+
+
+NAMED = {
+    "circular information flow (G1c)": ("read-committed", "r(y2) w(x1)", "r(x1) w(y2)"),
+    "circular information flow with sessions (G1c)": (
+        "read-committed-biswas-enea",
+        "r(y2) | w(x1)",
+        "r(x1) | w(y2)",
+    ),
+    "non-monotonic read": ("read-committed-biswas-enea", "w(x1) | w(x2) w(y2)", "r(y2) r(x1)"),
+    "non-repeatable read": ("read-committed-biswas-enea", "w(x1)", "r(x1) r(x0)"),
+    "fractured read": ("read-atomic", "w(x1) w(y1)", "r(x0) r(y1)"),
+    "read your writes broken": ("read-atomic", "w(x1) | r(x0)"),
+    "monotonic reads broken": ("causal", "w(x1)", "r(x1) | r(x0)"),
+    "monotonic writes broken": ("causal", "w(x1) | w(y1)", "r(y1) r(x0)"),
+    "writes follow reads broken": ("causal", "w(x1)", "r(x1) | w(y1)", "r(y1) r(x0)"),
+    "causality violation": ("causal", "w(x1)", "r(x1) w(y1)", "r(y1) r(x0)"),
+    "readers that disagree on an order": (
+        "read-atomic",
+        "w(x1) w(y1)",
+        "w(x2) w(y2)",
+        "r(x1) r(y2)",
+    ),
+    "long fork": ("prefix-consistency", "w(x1)", "w(y1)", "r(x1) r(y0)", "r(x0) r(y1)"),
+    "lost update": ("snapshot-isolation", "r(x0) w(x1)", "r(x0) w(x2)"),
+    "write skew (G2-item)": ("serializable", "r(x0) r(y0) w(x1)", "r(x0) r(y0) w(y1)"),
+    "anti-dependency cycle (G2-item)": (
+        "serializable",
+        "r(x0) w(y1)",
+        "r(y0) w(z1)",
+        "r(z0) w(x1)",
+    ),
+    "thin-air read": ("read-committed", "r(x7)"),
+    "intermediate read (G1b)": ("read-committed", "w(x1) w(x2)", "r(x1)"),
+    "future read": ("read-committed", "r(x1) w(x1)"),
+    "own write missed": ("read-committed", "w(x1) r(x2)", "w(x2)"),
+}
+"""By anomaly the weakest level that fails, and sessions that show it."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_anomaly_has_its_name_at_the_weakest_level_that_fails(name):
+    weakest, *sessions = NAMED[name]
+    checked = check_recorded("h", plume(*sessions))
+    assert checked.standing.weakest == (weakest,)
+    assert anomalies(checked.levels[weakest]) == (name,)
+
+
+def test_an_aborted_read_has_its_name():
+    history = read_recorded(b"w(0,1,0,-1)\nr(0,1,1,1)\n", Path("h.txt"), "plume")
+    checked = check_recorded("h", history)
+    assert anomalies(checked.levels["read-committed"]) == ("aborted read (G1a)",)
+
+
+def test_the_words_of_a_lost_update():
+    lines = list(check_lines(check_recorded("h", plume("r(x0) w(x1)", "r(x0) w(x2)")), every=True))
+    assert lines == [
+        (
+            "The strongest level that holds is prefix-consistency; so do read-committed, read-committed-biswas-enea,"
+            " read-atomic and causal."
+        ),
+        "The weakest level that fails is snapshot-isolation (lost update); so does serializable.",
+        (
+            "Snapshot isolation forbids it if key 0 = 1 of T1 (session 0, line 2) came before key 0 = 2 of T2"
+            " (session 1, line 4) (lost update):"
+        ),
+        "  T1 before T2, because T2 (session 1, line 4) overwrote key 0 = 1 of T1 (session 0, line 2) with 2",
+        "  T2 before T1, because T2 (session 1, line 3) read nothing of key 0, and T1 (session 0, line 2) wrote key 0 = 1",
+        "  so T1 would have to come before itself: no order has that",
+        (
+            "Snapshot isolation forbids it if key 0 = 2 of T2 (session 1, line 4) came before key 0 = 1 of T1"
+            " (session 0, line 2) (lost update):"
+        ),
+        "  T2 before T1, because T1 (session 0, line 2) overwrote key 0 = 2 of T2 (session 1, line 4) with 1",
+        "  T1 before T2, because T1 (session 0, line 1) read nothing of key 0, and T2 (session 1, line 4) wrote key 0 = 2",
+        "  so T2 would have to come before itself: no order has that",
+        "Assumed, because the history does not say: versions came in an order that suits the level, if there is one.",
+    ]
+
+
+def test_flaws_are_counted_by_kind():
+    checked = check_recorded("h", plume("r(x7) r(y8)", "r(y9) w(z1) | r(z0)"))
+    (line,) = [line for line in check_lines(checked, every=True) if "nobody wrote" in line]
+    assert line == (
+        "  transaction 1 (session 0, line 1) read key 0 = 7, which nobody wrote (the first of 3 such reads)"
+    )
+
+
+def test_a_budget_that_is_spent_still_explains():
+    judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)", "w(z1) | r(z1)"), "serializable")
+    assert anomalies(explained_record(judged, Budget(seconds=0))) == ("lost update",)
+
+
+def test_where_versions_have_too_many_orders_the_cycle_of_the_judge_is_told(monkeypatch):
+    monkeypatch.setattr("isolitmus.checker.recorded.abstracting.COMPLETIONS", 1)
+    judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)"), "snapshot-isolation")
+    lines = repr(explained_record(judged, Budget()))
+    assert "else T" in lines
+    assert "came before" in lines

@@ -8,18 +8,21 @@ from typing import Annotated
 import typer
 
 from isolitmus.checker.placing import compare as place
+from isolitmus.checker.processes import cores as all_cores
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.telling.lattice_words import lattices_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget
+from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import scope, spec
-from isolitmus.specs.catalogue import levels
+from isolitmus.specs.catalogue import every_level, levels
 from isolitmus.specs.writing import write_whole
 
 __all__ = ["compare"]
 
+FEW = 9
+"""So many levels are compared before other processes have begun."""
 FORMS = Forms(*PICTURES, *TABLES)
 
 
@@ -29,10 +32,14 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[LEVEL]...",
-            help="Names or .cat files; one is placed among all levels, none: all levels.",
+            help="Names or .cat files; one is placed among those that ship, none: all of these.",
         ),
     ] = None,
     *,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Those that ship with all published definitions: minutes."),
+    ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
@@ -45,6 +52,7 @@ def compare(
     ] = None,
     time: Time = None,
     memory: Memory = None,
+    cores: Cores = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
     ] = None,
@@ -56,6 +64,7 @@ def compare(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = budget(time, memory)
+    checked_cores(cores)
     if transactions is not None and transactions < 1:
         raise IsolitmusError(f"--transactions is {transactions}; a whole number from 1 is wanted")
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
@@ -63,10 +72,18 @@ def compare(
     focus = [one.name for one in given] if len(given) == 1 else []
     if len(given) < 2:
         known = {one.name for one in given}
-        given += [spec(name) for name in levels() if name not in known]
+        ours = every_level() if every else levels()
+        given += [spec(name) for name in ours if name not in known]
+    processes = (cores or all_cores()) if len(given) > FEW or cores is not None else 1
     with progress("compare") as tell:
         found = place(
-            given, inside, focus=focus, transactions=transactions, budget=within, progress=tell
+            given,
+            inside,
+            focus=focus,
+            transactions=transactions,
+            budget=within,
+            processes=processes,
+            progress=tell,
         )
     if form.quiet:
         form.show([found], found.to_json)

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker import compare
+from isolitmus.checker.processes import cores
 from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.telling.hasse import hasse_svg
 from isolitmus.checker.telling.levels_page import anomaly_verdicts, levels_page
 from isolitmus.specs import level
-from isolitmus.specs.catalogue import levels
+from isolitmus.specs.catalogue import every_level
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "levels.md"
@@ -25,7 +26,7 @@ PICTURES = ["levels", "levels-on-tables"]
 
 @pytest.fixture(scope="module")
 def found():
-    return compare([level(name) for name in levels()])
+    return compare([level(name) for name in every_level()], processes=cores())
 
 
 def written(path, new):
@@ -42,7 +43,7 @@ def written(path, new):
 def test_the_page_is_what_compare_finds(found):
     assert found.decided
     assert not found.apart
-    specs = [level(name) for name in levels()]
+    specs = [level(name) for name in every_level()]
     written(PAGE, levels_page(found, specs, list(shipped_histories()), PICTURES))
 
 
@@ -58,7 +59,7 @@ def test_the_pictures_are_what_compare_finds(found, theme):
 def test_every_level_has_a_section_with_its_text():
     page = PAGE.read_text("utf-8")
     sections = dict(re.findall(r"^## ([\w-]+)$\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
-    assert {*sections} == {*levels()}
+    assert {*sections} == {*every_level()}
     for name, section in sections.items():
         assert f"```text\n{level(name).text.strip()}\n```" in section
 
@@ -66,8 +67,8 @@ def test_every_level_has_a_section_with_its_text():
 def test_the_verdicts_of_the_page_are_those_of_the_levels():
     """Read from the sections: what a level forbids, and what it admits."""
     page = PAGE.read_text("utf-8")
-    said = anomaly_verdicts([level(name) for name in levels()], list(shipped_histories()))
-    for name in levels():
+    said = anomaly_verdicts([level(name) for name in every_level()], list(shipped_histories()))
+    for name in every_level():
         (_, _, section) = page.partition(f"\n## {name}\n")
         (section, _, _) = section.partition("\n## ")
         for word, verdict in (("Forbids", "forbidden"), ("Admits", "allowed")):

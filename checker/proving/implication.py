@@ -12,13 +12,14 @@ some contain others. Whoever says "acyclic r" says of r+ that it relates nobody 
 - ``empty s`` follows if s lies within what it says is empty; of ``intermediate`` also if wr ; rw is irreflexive, for who reads
   what its writer overwrote has missed that.
 
-Of transactions it is known besides that wr and ww come from writers, and that ww and rw lead to them (ENDS). What comes
-from writers alone and leads back, leads to a writer.
+Where the nodes are the transactions alone, it is known besides that wr and ww come from writers, and that ww and rw lead to
+them (ENDS), and that who is no writer only reads. What comes from writers alone and leads back, leads to a writer.
 
 Where reads are nodes, a frame has more of everything than one without. So a spec that looks at reads may imply one that
 does not, if both can only lose frames by more pairs; the other way round says nothing.
 
-Orders that a binder supposes are the same on both sides, so one that suits the first spec suits the second.
+Orders that a binder supposes are the same on both sides, so one that suits the first spec suits the second. What the two
+suppose of one name in different ways shows nothing.
 Sufficient, not necessary: of what is not found here, a search may still find nothing.
 """
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["ENDS", "Implication", "included", "structural"]
 
 WRITER = Bracket(Name("Writer"))
+PLAIN = frozenset({"Writer", "Reader"})
+"""In one of which each transaction is."""
 ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
     "wr": (WRITER, None),
     "ww": (WRITER, WRITER),
@@ -76,30 +79,44 @@ class Implication:
         return "; ".join(said) or "every axiom follows from that of its name"
 
 
-def structural(a: Spec, b: Spec) -> Implication | None:
-    """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show it.
+def structural(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
+    """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show it. ``reads``: in
+    frames where reads are nodes whatever the spec.
 
     >>> from isolitmus.specs import level
     >>> print(structural(level("snapshot-isolation"), level("prefix-consistency")))
     commit-order follows from snapshot
     >>> structural(level("prefix-consistency"), level("snapshot-isolation"))
     """
-    if needs_reads(a) != needs_reads(b) and not (
-        needs_reads(a) and increasing(a) and increasing(b)
+    if not _same_orders(a, b):
+        return None
+    if (
+        not reads
+        and needs_reads(a) != needs_reads(b)
+        and not (needs_reads(a) and increasing(a) and increasing(b))
     ):
         return None
-    known = not needs_reads(a) and not needs_reads(b)
+    known = not (reads or needs_reads(a) or needs_reads(b))
     grounds = []
     for goal in b.demands:
         expr = unfolded(goal.expr, b.definitions)
-        found = _grounds(a, goal, _with_ends(expr) if known else expr)
+        found = _grounds(a, goal, _with_ends(expr) if known else expr, plain=known)
         if found is None:
             return None
         grounds.append((goal.name, found))
     return Implication(a.name, b.name, tuple(grounds))
 
 
-def _grounds(a: Spec, goal: Axiom, expr: CatExpr) -> tuple[str, ...] | None:
+def _same_orders(a: Spec, b: Spec) -> bool:
+    """Whether what both look at is supposed in one way; the orders of versions may also be observed."""
+    looked = {"ww" if name == "rw" else name for name in a.needs} & {
+        "ww" if name == "rw" else name for name in b.needs
+    }
+    ways = ({a.bound.get(name), b.bound.get(name)} for name in looked)
+    return all(len(way) == 1 or way == {None, "versions"} for way in ways)
+
+
+def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, ...] | None:
     """The axioms of ``a`` that the goal follows from: one, or else all together."""
     given = [(axiom, unfolded(axiom.expr, a.definitions)) for axiom in a.demands]
     if goal.test == "empty":
@@ -113,9 +130,9 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr) -> tuple[str, ...] | None:
         facts = [(axiom.name, _never_back(axiom, e)) for axiom, e in given]
     every = [fact for _, some in facts for fact in some]
     for name, some in facts:
-        if any(_known(walk, tuple(some)) for walk in walks):
+        if any(_known(walk, tuple(some), plain=plain) for walk in walks):
             return (name,)
-    if len(facts) > 1 and any(_known(walk, tuple(every)) for walk in walks):
+    if len(facts) > 1 and any(_known(walk, tuple(every), plain=plain) for walk in walks):
         return tuple(name for name, _ in facts)
     circle = _halfway(expr) if goal.test == "empty" else None
     return None if circle is None else _grounds(a, replace(goal, test="irreflexive"), circle)
@@ -147,8 +164,8 @@ def _with_ends(expr: CatExpr) -> CatExpr:
 
 def _from_writers(walk: CatExpr) -> bool:
     """Whether it begins at writers only, and goes somewhere."""
-    nobody: InSets = frozenset()
-    return not _ends((walk,), nobody) and not _steps((walk,), nobody)
+    others = [atom for atom in _atoms([walk]) if "Writer" not in atom]
+    return not any(_ends((walk,), atom) or _steps((walk,), atom) for atom in others)
 
 
 def _never_back(axiom: Axiom, expr: CatExpr) -> list[CatExpr]:
@@ -185,14 +202,14 @@ def _together(steps: list[CatExpr]) -> CatExpr:
 
 
 @lru_cache(1 << 14)
-def _known(inner: CatExpr, outer: Rest) -> bool:
+def _known(inner: CatExpr, outer: Rest, *, plain: bool) -> bool:
     """``included``: levels have axioms in common."""
-    return included(inner, outer)
+    return included(inner, outer, plain=plain)
 
 
-def included(inner: CatExpr, outer: Iterable[CatExpr]) -> bool:
+def included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False) -> bool:
     """Whether a relation lies within the union of others in every frame, as far as their form shows it. Without
-    definitions.
+    definitions. ``plain``: in frames whose nodes are the transactions, each a writer or a reader.
 
     >>> so, wr = Name("so"), Name("wr")
     >>> included(Binary(";", so, wr), [Unary("+", Binary("|", wr, so))])
@@ -208,11 +225,9 @@ def included(inner: CatExpr, outer: Iterable[CatExpr]) -> bool:
         case Binary("\\", left, _) if included(left, outer := list(outer)):
             return True
     outer = [_inverted(one) for one in outer]
-    sets = sorted(name for name in names_in([inner, *outer], {}) if Name(name).kind == "set")
-    atoms = [
-        frozenset(name for name, there in zip(sets, each, strict=True) if there)
-        for each in product((False, True), repeat=len(sets))
-    ]
+    atoms = _atoms([inner, *outer])
+    if plain and any(atom >= PLAIN for atom in atoms):
+        atoms = [atom for atom in atoms if len(atom & PLAIN) == 1]
     start: tuple[Rest, frozenset[Rest]] = (inner,), frozenset((one,) for one in outer)
     seen, todo = {start}, [start]
     while todo:
@@ -229,6 +244,15 @@ def included(inner: CatExpr, outer: Iterable[CatExpr]) -> bool:
                     seen.add((after, met))
                     todo.append((after, met))
     return True
+
+
+def _atoms(exprs: list[CatExpr]) -> list[InSets]:
+    """What sets a transaction may be in, of those that stand in some expressions."""
+    sets = sorted(name for name in names_in(exprs, {}) if Name(name).kind == "set")
+    return [
+        frozenset(name for name, there in zip(sets, each, strict=True) if there)
+        for each in product((False, True), repeat=len(sets))
+    ]
 
 
 def _inverted(expr: CatExpr) -> CatExpr:

@@ -6,7 +6,7 @@ from itertools import permutations, product
 import networkx as nx
 import pytest
 
-from isolitmus.checker import compare, placing, separate
+from isolitmus.checker import compare, neighbours, separate
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.serial import Disagreement
@@ -18,14 +18,20 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import level, protocol
 from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels
+from isolitmus.specs.catalogue import every_level, levels
 from isolitmus.specs.litmus_file import read_litmus
 
 
-@pytest.fixture(scope="module")
-def every():
-    """All levels, in both universes."""
-    return compare([level(name) for name in levels()])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(levels, id="main"),
+        pytest.param(every_level, id="all", marks=pytest.mark.slow),
+    ],
+)
+def every(request):
+    """Levels in both universes: those that are asked where nobody names any, and all."""
+    return compare([level(name) for name in request.param()])
 
 
 @pytest.fixture(params=[0, 1], ids=["abstract", "table"])
@@ -43,7 +49,7 @@ def admits(test, name):
 
 def test_all_is_decided(every):
     assert every.decided
-    assert {name for one in every.lattices for name in one.specs} == {*levels()}
+    assert not every.apart
 
 
 def test_implying_is_a_preorder(lattice):
@@ -130,6 +136,16 @@ def test_trying_every_history_says_the_same(every, observed):
     assert observed or ("snapshot-isolation", "serializable") in found
 
 
+@pytest.mark.slow
+def test_several_processes_say_the_same():
+    names = ["serializable", "snapshot-isolation", "update-serializable", "causal", "read-atomic"]
+    one, two = (
+        compare([level(name) for name in names], "abstract", processes=n).lattices[0].to_json()
+        for n in (1, 2)
+    )
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
 def test_the_answer_that_depends_on_the_universe_is_one_sentence(every):
     said = standing_words(every, "write-serializable", "snapshot-isolation")
     assert said == (
@@ -150,7 +166,7 @@ def three():
 
 def test_a_verdict_that_is_turned_round_is_caught(monkeypatch):
     """Prefix consistency is said to forbid write skew, which snapshot isolation admits: and that implies it."""
-    true = placing.check_history
+    true = neighbours.check_history
 
     def turned(history, spec):
         verdict = true(history, spec)
@@ -158,13 +174,13 @@ def test_a_verdict_that_is_turned_round_is_caught(monkeypatch):
             return true(history, level("write-serializable"))
         return verdict
 
-    monkeypatch.setattr(placing, "check_history", turned)
+    monkeypatch.setattr(neighbours, "check_history", turned)
     with pytest.raises(Disagreement, match="by their texts"):
         compare(three(), "abstract")
 
 
 def test_a_history_against_a_proof_is_caught(monkeypatch):
-    monkeypatch.setattr(placing, "structural", lambda a, b: f"{a.name} and {b.name}")
+    monkeypatch.setattr(neighbours, "structural", lambda a, b, **_: f"{a.name} and {b.name}")
     with pytest.raises(Disagreement, match="by their texts"):
         compare(three(), "abstract")
 

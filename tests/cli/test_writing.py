@@ -22,7 +22,6 @@ WRITERS = {
     ("separate", "certificate"): ["serializable", "causal"],
     ("separate", "suite"): ["serializable", "--mutants"],
     ("predict", "save"): ["shop"],
-    ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],

@@ -15,6 +15,7 @@ from isolitmus.checker.mutating import kills_of, what_is_said
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
+from isolitmus.model.toml_text import bare, quoted
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.mutants import is_commit_check
 from isolitmus.specs.writing import write_whole
@@ -100,7 +101,8 @@ def expected_alone(test: Litmus, suite: Suite) -> Litmus:
         tables={} if test.raw else done.tables,
     )
     text = _without_expectations(test.text) if test.raw else str(replace(test, expect={}))
-    lines = (text.rstrip(), "", f"[expect.{spec.name}]", *expectation_lines(expect))
+    table = spec.name if bare(spec.name) else quoted(spec.name)
+    lines = (text.rstrip(), "", f"[expect.{table}]", *expectation_lines(expect))
     again = read_litmus("\n".join(lines) + "\n", test.name)
     assert isinstance(again, Litmus)
     same = replace(again, expect={}, text="", path=None)

@@ -38,6 +38,7 @@ from isolitmus.specs.scope_file import LARGEST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.checker.reading.gates import Gates
     from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.searching.universe import Candidate
     from isolitmus.model.history import History
@@ -72,6 +73,7 @@ def separate(
     shipped: bool = True,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
+    refuted: Callable[[int, Gates], None] | None = None,
 ) -> Separation:
     """The smallest history in the universe that ``a`` admits and ``b`` forbids.
 
@@ -85,7 +87,8 @@ def separate(
     asked for, else the bound names it.
     ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
     unknown, with what was looked at until then. ``progress`` is told the size and the number of
-    candidates so far. IsolitmusError if a spec needs names that the universe does not have.
+    candidates so far; ``refuted`` the clauses of each size that a solver found nothing in, which abstract histories
+    alone have. IsolitmusError if a spec needs names that the universe does not have.
 
     >>> from isolitmus.specs import spec
     >>> answer = separate(spec("delta-write-serializable"), spec("log-serializable"))
@@ -118,6 +121,13 @@ def separate(
             if form.carry_out
             else _Tables(a, b, universe, by, unexplained=unexplained, sessions=sessions)
         )
+    if refuted is not None:
+        if not isinstance(search, _Histories) or search.by != "symbolic":
+            raise IsolitmusError(
+                f"{search.where}, searched {search.by}, gives no certificate; a solver's search of universe 'abstract'"
+                " does, and --unbounded"
+            )
+        search.refuted = refuted
     wanted = transactions or search.sizes
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
@@ -334,6 +344,7 @@ class _Histories:
     where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys)"
     budget: Budget
     tell: Callable[[int], None] | None = None
+    refuted: Callable[[int, Gates], None] | None = None
 
     def __init__(
         self, a: Spec, b: Spec, by: By | None, *, unexplained: bool, sessions: bool, aborts: bool
@@ -359,8 +370,9 @@ class _Histories:
         if self.by == "symbolic":
             from isolitmus.checker.searching import abstract_symbolic
 
+            refuted = None if self.refuted is None else partial(self.refuted, n)
             found, examined = abstract_symbolic.search(
-                self.a, self.b, n, self.vary, budget=self.budget
+                self.a, self.b, n, self.vary, budget=self.budget, refuted=refuted
             )
         else:
             from isolitmus.checker.searching import abstract_exhaustive

@@ -12,6 +12,7 @@ from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.cli.certificates import Certifier
 from isolitmus.cli.forms import PICTURES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named, sizes
 from isolitmus.cli.output import progress, say, warn, writes
@@ -38,7 +39,7 @@ RELATIONS = {
 }
 
 
-@writes(save=False)
+@writes(save=False, suite=True, certificate=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
@@ -97,6 +98,10 @@ def separate(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write here what was refuted, for other solvers."),
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +140,7 @@ def separate(
         raise IsolitmusError("--every-version-read is a premise of proofs; add --unbounded")
     verb = partial(separate_unbounded, every_version_read=every_version_read) if unbounded else ask
     answers = []
+    kept = Certifier(certificate, within_search=not unbounded)
     for first, second in [specs, specs[::-1]] if both else [specs]:
         with progress(f"separate {first.name} {second.name}") as tell:
             answers.append(
@@ -149,8 +155,10 @@ def separate(
                     aborts=not no_aborts,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
+                    **kept.asked(first, second),
                 )
             )
+    kept.write(answers)
     if save is not None:
         _save(answers[0], save)
     relation = _relation(answers) if both else None

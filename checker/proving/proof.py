@@ -64,6 +64,8 @@ class ProofStep:
     """The premises and lemmas that the solver used."""
     counterexample: tuple[str, ...] = ()
     """If there is one, in words."""
+    refuted: str = ""
+    """If it was proved, its denial with all that it took, in SMT-LIB: unsatisfiable."""
 
     def to_json(self) -> dict[str, object]:
         """The step as ``separate --json`` has it."""
@@ -188,7 +190,14 @@ class _Obligation:
                 answer, took = self.refute_everywhere()
         name, words = self.lemma.name, self.lemma.words
         outcome = OUTCOMES[answer]
-        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample)
+        refuted = self.refuted(took) if answer == "unsat" else ""
+        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample, refuted)
+
+    def refuted(self, took: frozenset[str]) -> str:
+        """The denial of the lemma with the tools that it took, in SMT-LIB."""
+        solver, tools, _ = self.denied(Everything(self.question.transactions))
+        solver.add(*(tool for tool in tools if str(tool) in took))
+        return str(solver.to_smt2())
 
     @property
     def part(self) -> Budget:

@@ -26,7 +26,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.reading.solver import Model
     from isolitmus.checker.searching.abstract import OrderMatrix
@@ -40,12 +40,19 @@ CANONICAL = 4
 
 
 def search(
-    a: Spec, b: Spec, n: int, vary: Varied | None = None, *, budget: Budget | None = None
+    a: Spec,
+    b: Spec,
+    n: int,
+    vary: Varied | None = None,
+    *,
+    budget: Budget | None = None,
+    refuted: Callable[[Gates], None] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
     proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
     then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
-    tell): what may be. A Limit, with how many, once the budget is spent.
+    tell): what may be. If there is none, ``refuted`` is given the clauses that nothing satisfies. A Limit, with how
+    many, once the budget is spent.
 
     >>> from isolitmus.specs.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
@@ -62,6 +69,8 @@ def search(
     except Limit as limit:
         limit.examined = space.examined
         raise
+    if best is None and refuted is not None:
+        refuted(space.gates)
     return None if best is None else space.history(best), space.examined
 
 

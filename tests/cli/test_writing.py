@@ -19,6 +19,8 @@ from isolitmus.specs.writing import only_writer, write_whole
 
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
+    ("separate", "suite"): ["causal", "--mutants"],
+    ("separate", "certificate"): ["serializable", "causal"],
     ("predict", "save"): ["shop"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
@@ -39,6 +41,8 @@ FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
     ("predict", "save"),
     ("robust", "save"),
     ("robust", "certificate"),
+    ("separate", "suite"),
+    ("separate", "certificate"),
 }
 
 

@@ -135,7 +135,11 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, 
     if len(facts) > 1 and any(_known(walk, tuple(every), plain=plain) for walk in walks):
         return tuple(name for name, _ in facts)
     circle = _halfway(expr) if goal.test == "empty" else None
-    return None if circle is None else _grounds(a, replace(goal, test="irreflexive"), circle)
+    return (
+        None
+        if circle is None
+        else _grounds(a, replace(goal, test="irreflexive"), circle, plain=plain)
+    )
 
 
 def _halfway(expr: CatExpr) -> CatExpr | None:

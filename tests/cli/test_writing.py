@@ -21,6 +21,7 @@ WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
     ("separate", "certificate"): ["serializable", "causal"],
     ("separate", "suite"): ["serializable", "--mutants"],
+    ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "save"): ["shop"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],

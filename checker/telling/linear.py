@@ -19,7 +19,7 @@ ENDS = {"committed": "c", "aborted": "a"}
 
 
 def linear(history: History) -> str:
-    """Adya's notation: ``History.parse`` reads it, with the sessions, which stand behind it.
+    """Adya's notation: ``History.parse`` reads it, with the sessions and the schedule, which stand behind it.
 
     >>> from isolitmus.specs import litmus
     >>> linear(litmus("history-write-skew").history)
@@ -28,6 +28,8 @@ def linear(history: History) -> str:
     'w1(x1) w1(y1) w2(x2) w2(y2) [x1 < x2] [y2 < y1]'
     >>> linear(litmus("history-own-write-missed").history)
     'w1(x1) r2(x0), T1 T2 in one session'
+    >>> linear(litmus("history-stale-read").history)
+    'w1(x1) r2(x0), in time T1 T2'
     """
     every = all(one.status == "committed" for one in history.transactions)
     parts = []
@@ -37,7 +39,8 @@ def linear(history: History) -> str:
             parts.append(f"{ENDS[one.status]}{one.number}")
     parts += [f"[{first} < {second}]" for first, second in history.order]
     together = (" ".join(f"T{n}" for n in some) for some in history.sessions if len(some) > 1)
-    return ", ".join([" ".join(parts), *(f"{names} in one session" for names in together)])
+    time = [f"in time {history.to_table()['schedule']}"] if history.schedule else []
+    return ", ".join([" ".join(parts), *(f"{names} in one session" for names in together), *time])
 
 
 def one_line_of(test: HistoryTest | Litmus) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker import check
+from isolitmus.checker import check, compare
 from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.checker.recorded.abstracting import abstracted, forbidden_ways
 from isolitmus.checker.recorded.explained import explained_record
@@ -210,14 +210,13 @@ def test_no_level_holds_of_a_litmus_test_where_a_weaker_one_fails(name):
 
 
 def test_what_implies_what_is_what_compare_finds():
-    """The levels of the catalogue with neighbours below them, as docs/levels.md draws them."""
-    page = (Path(__file__).parents[2] / "docs" / "levels.md").read_text("utf-8")
-    abstract, tables = page.split("## In universe `table`")
-    stronger = re.compile(
-        r"^\d+\. \*\*([\w-]+)\*\* is stronger than \*\*([\w-]+)\*\*", re.MULTILINE
-    )
-    found = {*stronger.findall(abstract)} | {
-        pair for pair in stronger.findall(tables) if pair[0] == "log-serializable"
+    """Between neighbours of the catalogue's own levels: of abstract histories, and of log-serializable on tables."""
+    abstract, tables = compare([level(name) for name in levels()]).lattices
+    found = {
+        (edge.stronger[0], edge.weaker[0])
+        for lattice in (abstract, tables)
+        for edge in lattice.edges
+        if lattice is abstract or edge.stronger == ("log-serializable",)
     }
     assert found == {(name, weaker) for name, below in IMPLIES.items() for weaker in below}
 

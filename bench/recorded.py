@@ -9,6 +9,7 @@ serializable it is not.
 
 from __future__ import annotations
 
+import sys
 from time import process_time
 
 import numpy as np
@@ -63,10 +64,10 @@ def main() -> None:
             judged = judge_recorded(history, level)
             assert judged.verdict == "allowed", judged
             took = process_time() - start
-            print(
-                f"| {transactions:,} transactions of {operations} operations, {level} | {took:.3f} s |",
-                flush=True,
+            sys.stdout.write(
+                f"| {transactions:,} transactions of {operations} operations, {level} | {took:.3f} s |\n"
             )
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -64,8 +64,9 @@ def main() -> None:
             judged = judge_recorded(history, level)
             assert judged.verdict == "allowed", judged
             took = process_time() - start
-            size = f"{transactions:,} transactions of {operations} operations"
-            sys.stdout.write(f"| {size}, {level} | {took:.3f} s |\n")
+            sys.stdout.write(
+                f"| {transactions:,} transactions of {operations} operations, {level} | {took:.3f} s |\n"
+            )
             sys.stdout.flush()
 
 

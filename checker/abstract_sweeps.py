@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.searching.abstract import (
     KEYS,
+    TIMES,
     Varied,
     names_for,
     observes_versions,
@@ -92,7 +93,9 @@ def askable() -> list[Spec]:
     """
     found = map(named, shipped_levels())
     return [
-        level for level in found if level.needs <= names_for(level) and not observes_versions(level)
+        level
+        for level in found
+        if level.needs <= names_for(level) - TIMES and not observes_versions(level)
     ]
 
 
@@ -123,10 +126,10 @@ def sweep_abstract(
     if not 1 <= keys <= len(KEYS):
         raise IsolitmusError(f"{many(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted")
     for level in levels:
-        lacking = sorted(level.needs - names_for(level))
+        lacking = sorted(level.needs - (names_for(level) - TIMES))
         if lacking:
             raise IsolitmusError(
-                f"{level.name} needs {', '.join(lacking)}, which abstract histories do not have"
+                f"{level.name} needs {', '.join(lacking)}, which the histories that are counted do not have"
             )
         if observes_versions(level):
             raise IsolitmusError(

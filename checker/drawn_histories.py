@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import strategies as st
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.searching.abstract import names_for
+from isolitmus.checker.searching.abstract import TIMES, names_for
 from isolitmus.checker.searching.abstract_symbolic import search
 from isolitmus.model.budget import Budget
 from isolitmus.model.combine import outspoken, strict
@@ -211,7 +211,7 @@ def _continued(history: History, number: int, other: int) -> History | None:
 def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
     """The smallest history that one level admits and another forbids."""
     specs = (level, forbidden_by)
-    lacking = sorted({name for spec in specs for name in spec.needs - names_for(spec)})
+    lacking = sorted({name for spec in specs for name in spec.needs - (names_for(spec) - TIMES)})
     if lacking:
         raise IsolitmusError(
             f"{level.name} and {forbidden_by.name} need {', '.join(lacking)}, which drawn histories do not have"

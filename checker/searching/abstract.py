@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.reading.matrix import Matrices
 from isolitmus.checker.reading.monotone import increasing
+from isolitmus.checker.searching.intervals import scheduled
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reads import needs_reads
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KEYS",
     "NAMES",
+    "TIMES",
     "Histories",
     "Linear",
     "OrderMatrix",
@@ -51,19 +53,23 @@ OrderMatrix = list[list[B]]
 """``order[i][j]``: version i of a key comes before version j, if both are there."""
 
 KEYS = "xyz"
-NAMES = frozenset((*relations_of("histories", "reads", "items"), *sets_of("histories")))
+NAMES = frozenset((*relations_of("histories", "reads", "items", "times"), *sets_of("histories")))
 """What histories without a table can say: the names that a spec may use here, with those that it binds."""
+
+TIMES = frozenset(relations_of("times"))
+"""What only those say that tell when transactions began and ended; others draw and count histories without."""
 
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """Whether histories have sessions of several transactions, and transactions that aborted, and whether the
-    version orders are ``observed``.
+    """Whether histories have sessions of several transactions, and transactions that aborted, whether the
+    version orders are ``observed``, and whether it is known who had ended when somebody began (``times``).
     """
 
     sessions: bool
     aborts: bool
     observed: bool = False
+    times: bool = False
 
 
 def varied(
@@ -77,13 +83,14 @@ def varied(
 
     >>> from isolitmus.specs.catalogue import level
     >>> varied(level("update-serializable"), level("causal"))
-    Varied(sessions=True, aborts=True, observed=False)
+    Varied(sessions=True, aborts=True, observed=False, times=False)
     >>> varied(level("causal"), level("update-serializable")).sessions
     False
     """
     tells = "so" in b.needs or ("so" in a.needs and not increasing(a))
     ordered = observes_versions(a, b) or (observed and (uses_versions(a) or uses_versions(b)))
-    return Varied(sessions and tells, aborts and "Aborted" in a.needs | b.needs, ordered)
+    needs = a.needs | b.needs
+    return Varied(sessions and tells, aborts and "Aborted" in needs, ordered, "rt" in needs)
 
 
 def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> tuple[str, ...]:
@@ -91,6 +98,11 @@ def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True)
     commits = "" if varied(a, b, aborts=aborts).aborts else "every transaction commits, and "
     who = commits or "every transaction "
     alone = () if sessions else ("every transaction is a session of its own",)
+    if "rt" in a.needs | b.needs:
+        alone = (
+            *alone,
+            "sessions go on in real time, and nobody reads what is begun after he ended",
+        )
     return (
         f"{who}reads and writes each key at most once, reads first",
         f"at most {len(KEYS)} keys, no reads by predicate",
@@ -147,6 +159,8 @@ class Histories(Generic[B]):
     """``first[t][x][y]``: t reads x before y."""
     aborted: Sequence[B]
     """``aborted[t]``: t aborted, reads nothing and is in no session."""
+    ended: OrderMatrix[B] | None = None
+    """``ended[i][j]``: i had ended when j began; None: nobody knows of times."""
 
     @property
     def n(self) -> int:
@@ -215,7 +229,12 @@ class Histories(Generic[B]):
             for x, order in enumerate(orders or ())
             for pair in pairwise(self._versions(x, order, value))
         ]
-        return History(tuple(transactions), together, tuple(observed))
+        schedule = (
+            ()
+            if self.ended is None
+            else scheduled([[value(one) for one in row] for row in self.ended])
+        )
+        return History(tuple(transactions), together, tuple(observed), schedule)
 
     def _reads(self, t: int, value: Callable[[B], bool]) -> list[ItemRead]:
         found: dict[int, int] = {}
@@ -283,6 +302,8 @@ class _HistoryMatrices(Generic[B]):
         if self.needs & BY_VERSIONS:
             relations["ww"], relations["rw"] = self.versions(orders)
             relations["rw-item"] = relations["rw"]
+        if "rt" in self.needs and self.h.ended is not None:
+            relations["rt"] = self.among(self.h.ended, initial=False)
         if linear is not None:
             relations["co"] = self.among(linear.co)
             if linear.vis is not None:
@@ -313,8 +334,8 @@ class _HistoryMatrices(Generic[B]):
                 pairs[self.initial, i] = [self.booleans.neg(self.h.aborted[i])]
         return self.matrix(pairs)
 
-    def among(self, order: OrderMatrix[B]) -> BooleanMatrix[B]:
-        """Pairs of transactions that committed; the initial one is before them all."""
+    def among(self, order: OrderMatrix[B], *, initial: bool = True) -> BooleanMatrix[B]:
+        """Pairs of transactions that committed; the ``initial`` one is before them all."""
         done = [self.booleans.neg(aborted) for aborted in self.h.aborted]
         pairs = {
             (i, j): [self.booleans.conj([order[i][j], done[i], done[j]])]
@@ -322,7 +343,7 @@ class _HistoryMatrices(Generic[B]):
             for j in range(self.h.n)
             if i != j
         }
-        if self.with_reads:
+        if self.with_reads and initial:
             pairs |= {(self.initial, j): [done[j]] for j in range(self.h.n)}
         return self.matrix(pairs)
 

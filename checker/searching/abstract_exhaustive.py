@@ -26,6 +26,7 @@ from isolitmus.checker.searching.abstract import (
     uses_versions,
     varied,
 )
+from isolitmus.checker.searching.intervals import intervals
 from isolitmus.checker.searching.product import Product
 from isolitmus.model.budget import Budget
 
@@ -208,12 +209,12 @@ def history_batches(
         for operations, used, groups in _sizes(n):
             if used > keys:
                 continue
-            for joined, aborted in _ends(n, links, ends):
+            for joined, aborted, ended in _in_time(n, links, ends, vary):
                 for lists in _lists(groups, aborted, most, ordered=ordered):
                     for reading in _readings(n, used, needs):
                         for ranks, more in _ranks(lists, most, ordered=ordered):
                             size = (links, ends, operations, used)
-                            shape = (joined, aborted)
+                            shape = (joined, aborted, ended)
                             yield _batch(
                                 size, lists, shape, reading, ranks, groups=groups, more=more
                             )
@@ -239,6 +240,19 @@ def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
             pairs = zip(joined, aborted, aborted[1:], strict=False)
             if not any(together and (a or b) for together, a, b in pairs):
                 yield joined, aborted
+
+
+def _in_time(
+    n: int, links: int, ends: int, vary: Varied
+) -> Iterator[tuple[Flags, Flags, list[list[bool]] | None]]:
+    """The same with who had ended when another one began, if that may vary; sessions go on in real time."""
+    for joined, aborted in _ends(n, links, ends):
+        if not vary.times:
+            yield joined, aborted, None
+            continue
+        for ended in intervals(n):
+            if all(ended[t][t + 1] for t, together in enumerate(joined) if together):
+                yield joined, aborted, ended
 
 
 def _some(n: int, count: int) -> Iterator[Flags]:
@@ -355,7 +369,7 @@ def _readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[
 def _batch(
     measure: tuple[int, int, int, int],
     lists: list[list[_Option]],
-    shape: tuple[Flags, Flags],
+    shape: tuple[Flags, Flags, list[list[bool]] | None],
     reading: tuple[tuple[int, ...], ...],
     ranks: Sequence[list[Rank]],
     *,
@@ -403,8 +417,19 @@ def _batch(
             acts = np.array([o.writes[t] or o.sources[t] is not None for o in lists[x]])
             does |= acts.reshape([-1 if axis == x else 1 for axis in range(count)])
         busy &= does
-    joins, ends = ([true if choice else 0 for choice in row] for row in shape)
-    histories = Histories(product.booleans, writes, sources, joins, first, ends)
+    joined, aborted, times = shape
+    joins, ends = ([true if choice else 0 for choice in row] for row in (joined, aborted))
+    ended = None if times is None else [[true if one else 0 for one in row] for row in times]
+    for x in range(count) if times is not None else ():
+        late = np.array([_reads_late(option, times or []) for option in lists[x]])
+        busy &= ~late.reshape([-1 if axis == x else 1 for axis in range(count)])
+    histories = Histories(product.booleans, writes, sources, joins, first, ends, ended)
     return HistoryBatch(
         measure, product, histories, tuple(orders), busy.ravel(), groups, reading, more
     )
+
+
+def _reads_late(option: _Option, ended: list[list[bool]]) -> bool:
+    """Whether somebody reads from one who began after he had ended."""
+    n = len(ended)
+    return any(s is not None and s < n and ended[t][s] for t, s in enumerate(option.sources))

@@ -24,6 +24,7 @@ from isolitmus.checker.searching.abstract import (
     uses_versions,
     varied,
 )
+from isolitmus.checker.searching.intervals import crossings
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.number import many
@@ -181,6 +182,7 @@ class _HistorySpace:
                 found += [sources[s] for s in (self.n, *range(self.n)) if s in sources]
                 found.append(h.writes[t][x])
             found += [before for row in h.first[t] for before in row.values()]
+        found += [-pair for row in h.ended or () for pair in row]
         return found + [pair for order in self.given for row in order for pair in row]
 
     def measures(self) -> Iterator[list[int]]:
@@ -194,6 +196,7 @@ class _HistorySpace:
         yield [h.used(x) for x in range(len(KEYS))]
         options = [options for row in h.sources for options in row]
         yield [there for o in options for s, there in o.items() if s < self.n]
+        yield [pair for row in h.ended or () for pair in row]
 
     def fewest(self, best: Model, literals: list[int]) -> Model:
         """A model in which the fewest of the literals hold; no more may from now on."""
@@ -279,7 +282,10 @@ def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[in
             first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
         else:
             first.append([{y: gates.true for y in keys if y > x} for x in keys])
-    histories = Histories(gates, writes, sources, joined, first, aborted)
+    ended = _interval_order(gates, n) if vary.times else None
+    histories = Histories(gates, writes, sources, joined, first, aborted, ended)
+    if ended is not None:
+        _in_time(gates, histories, ended)
     for t in range(n):
         reads = [s for x in keys for s in sources[t][x].values()]
         gates.add(*writes[t], *reads)
@@ -290,6 +296,25 @@ def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[in
         gates.add(-used[x], used[x - 1])
     _descending(gates, histories)
     return histories
+
+
+def _interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
+    """Who had ended when another one began: any order of intervals."""
+    ended = [[gates.false if i == j else gates.new() for j in range(n)] for i in range(n)]
+    for (a, b), (c, d), then in crossings(n):
+        gates.add(-ended[a][b], -ended[c][d], *(ended[i][j] for i, j in then))
+    return ended
+
+
+def _in_time(gates: Gates, h: Histories[int], ended: OrderMatrix[int]) -> None:
+    """Sessions go on in real time, and nobody reads from one who begins after he ended."""
+    for t, joined in enumerate(h.joined):
+        gates.add(-joined, ended[t][t + 1])
+    for t in range(h.n):
+        for options in h.sources[t]:
+            for s, there in options.items():
+                if s < h.n:
+                    gates.add(-there, -ended[t][s])
 
 
 def _descending(gates: Gates, h: Histories[int]) -> None:
@@ -310,7 +335,12 @@ def _descending(gates: Gates, h: Histories[int]) -> None:
 def _fixed(
     h: Histories[int], model: Model
 ) -> tuple[
-    list[list[int]], list[list[dict[int, int]]], list[int], list[list[dict[int, int]]], list[int]
+    list[list[int]],
+    list[list[dict[int, int]]],
+    list[int],
+    list[list[dict[int, int]]],
+    list[int],
+    OrderMatrix[int] | None,
 ]:
     """The parts of one history as constants."""
 
@@ -323,4 +353,5 @@ def _fixed(
         [constant(j) for j in h.joined],
         [[{y: constant(v) for y, v in row.items()} for row in rows] for rows in h.first],
         [constant(aborted) for aborted in h.aborted],
+        None if h.ended is None else _constant(model, h.ended),
     )

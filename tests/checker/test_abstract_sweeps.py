@@ -116,7 +116,7 @@ def test_a_limit_leaves_what_was_counted():
         ((LEVELS, 6), "6 transactions were asked for; 1 to 5 can be counted"),
         ((LEVELS, 0), "0 transactions were asked for"),
         ((LEVELS, 2, 4), "4 keys were asked for; 1 to 3 can be counted"),
-        (([level("log-serializable")], 2), "log-serializable needs log, which abstract histories do not have"),
+        (([level("log-serializable")], 2), "log-serializable needs log, which the histories that are counted do not have"),
         (([read('"A" acyclic ww as a', "own")], 2), "own needs a version order, which nobody observes"),
     ],
 )  # fmt: skip

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker import check
-from isolitmus.model.errors import HistoryError
+from isolitmus.checker import check, separate
+from isolitmus.checker.abstract_sweeps import sweep_abstract
+from isolitmus.checker.searching.intervals import intervals, scheduled
+from isolitmus.model.errors import HistoryError, IsolitmusError
 from isolitmus.model.history import History
+from isolitmus.model.operations import Transaction
 from isolitmus.specs import level
 
 STRICT, PLAIN = level("strict-serializable"), level("serializable")
@@ -153,3 +156,62 @@ def test_what_is_wrong_with_a_schedule(schedule, message):
     with pytest.raises(HistoryError, match="schedule: ") as error:
         History.from_table({"T1": "w(x1)", "schedule": schedule})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_order_of_intervals_has_its_schedule(n):
+    """What is said of who had ended is what a history with that schedule says."""
+    seen = set()
+    for ended in intervals(n):
+        transactions = tuple(Transaction(t + 1, ()) for t in range(n))
+        history = History(transactions, schedule=scheduled(ended))
+        found = set(next(history.frames()).relations["rt"].pairs())
+        assert found == {(i, j) for i in range(n) for j in range(n) if ended[i][j]}
+        seen.add(frozenset(found))
+    assert seen == {frozenset(overtaken(moments)) for moments in permutations([*range(n)] * 2)}
+
+
+def overtaken(moments):
+    """Of places at which each first begins, then ends: who had ended when another one began."""
+    ends = {t: len(moments) - 1 - moments[::-1].index(t) for t in moments}
+    return [(i, j) for i in ends for j in ends if ends[i] < moments.index(j)]
+
+
+TIMED = [
+    ("serializable", "strict-serializable"),
+    ("strict-serializable", "serializable"),
+    ("strong-snapshot-isolation", "strict-serializable"),
+    ("strict-serializable", "strong-snapshot-isolation"),
+    ("snapshot-isolation", "strong-snapshot-isolation"),
+    ("strong-snapshot-isolation", "serializable"),
+    ("serializable", "strong-snapshot-isolation"),
+    ("pl-si", "strong-snapshot-isolation"),
+    ("strong-snapshot-isolation", "pl-si"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), TIMED, ids="/".join)
+def test_both_searches_agree_on_what_time_tells(a, b):
+    """What they find is judged anew from its text; the smallest has as many links, operations and keys."""
+    found = [
+        separate(level(a), level(b), "abstract", transactions=[1, 2], by=by, shipped=False)
+        for by in ("symbolic", "exhaustive")
+    ]
+    assert found[0].found == found[1].found
+    if found[0].found:
+        sizes = [
+            (
+                len(one.litmus.history.transactions),
+                len(one.litmus.history.sessions),
+                one.litmus.history.operations,
+            )
+            for one in found
+        ]
+        assert sizes[0] == sizes[1]
+
+
+def test_histories_without_times_are_counted_and_drawn():
+    with pytest.raises(
+        IsolitmusError, match="needs rt, which the histories that are counted do not have"
+    ):
+        sweep_abstract([STRICT], 2, 1)

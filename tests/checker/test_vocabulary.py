@@ -54,7 +54,7 @@ def test_histories_have_the_names_of_histories():
     (first,) = History.parse("w1(x1) r2(x1) c1 c2").completions()
     assert {*first.frame().names()} == HISTORIES | ITEMS
     assert {*first.frame(reads=True).names()} == HISTORIES | READS | ITEMS
-    assert HISTORIES | READS | ITEMS == abstract.NAMES
+    assert HISTORIES | READS | ITEMS | TIMES == abstract.NAMES
     (first,) = History.parse("b1 w1(x1) c1 b2 r2(x1) c2").completions()
     assert {*first.frame().names()} == HISTORIES | ITEMS | TIMES
 

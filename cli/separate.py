@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.placing import compare
 from isolitmus.checker.separation import ABSTRACT, TABLE
 from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.telling.lattice_words import STANDS, standing_words
 from isolitmus.checker.telling.separation_words import separation_lines
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.cli.certifying import write_certificates
@@ -228,8 +226,12 @@ def _relation_words(
     wide: bool,
 ) -> str:
     """How two specs stand to each other: in the words of ``compare``, unless the question was narrower."""
+    from isolitmus.checker.telling.lattice_words import STANDS, standing_words
+
     a, b = specs
     if wide and a.name != b.name and not a.silences and not b.silences:
+        from isolitmus.checker.placing import compare
+
         most = None if asked is None else max(asked)
         return standing_words(compare(specs, transactions=most, budget=within), a.name, b.name)
     bound = "" if all(answer.proved for answer in answers) else ", within that bound"

@@ -133,6 +133,8 @@ def test_it_runs_as_a_module_and_says_its_version(capsys, monkeypatch):
 
 
 BESIDE = {
+    "cvc5": "the tests have it prove lemmas again",
+    "dratify": "the tests have it check proofs",
     "deltalake": "imported by a program that runs in an environment of its own",
     "pytest-timeout": "the tests have a limit",
     "pytest-xdist": "the tests run in two processes",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RELATIONS", "SETS", "scan_frame"]
 
-RELATIONS = ("so", "wr", "ww", "rw", "log", "rf", "po", "in", "rival")
+RELATIONS = ("so", "wr", "ww", "rw", "intermediate", "log", "rf", "po", "in", "rival")
 SETS = ("Writer", "Reader", "Aborted")
 NOBODY = ""
 
@@ -183,6 +183,10 @@ class _ScanFrame:
                     **{**nouns, "writer": event.name},
                 )
         if writer:
+            own = [v for v in visit.row.versions if v.writer == writer and v.committed is not None]
+            if own and visit.version is not own[-1] and writer != reader:
+                why = "{reader} read {row}, which {writer} overwrote itself"
+                self.add("intermediate", self.position[writer], node.reader, why, **nouns)
             return
         self.add("wr", self.init, node.reader, "{reader} read {row}, which {writer} wrote", **nouns)
 

@@ -22,7 +22,8 @@ from isolitmus.specs.catalogue import every_level, protocols, spec
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)
-SHIPPED = every_level() + protocols()
+SHIPPED = [name for name in every_level() + protocols() if "co" not in spec(name).bound]
+"""Those that need no order of commits, which a frame alone does not have."""
 
 
 @st.composite

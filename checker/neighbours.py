@@ -62,14 +62,14 @@ PROOF_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A history, and which specs admit it."""
+    """A history, and which specs admit it, of those that it has the names for."""
 
     test: HistoryTest | Litmus
     admits: dict[str, bool]
 
     def against(self, a: str, b: str) -> bool:
         """Whether it shows that one spec does not imply another."""
-        return self.admits[a] and not self.admits[b]
+        return self.admits.get(a) is True and self.admits.get(b) is False
 
 
 @dataclass
@@ -254,10 +254,11 @@ class Placing:
             self.assumed |= dict.fromkeys(premise.sentence for premise in proof.premises)
 
     def tell(self, test: HistoryTest | Litmus, execution: Execution | None) -> None:
-        """What every spec says of a history, if each says something."""
+        """What every spec says of a history, if each says something, or needs what it does not have."""
         said = {spec.name: str(self.verdict(test, execution, spec)) for spec in self.specs}
-        if {*said.values()} <= ANSWERS.keys():
-            one = _Told(test, {name: ANSWERS[word] for name, word in said.items()})
+        asked = {name: word for name, word in said.items() if word != "needs rt"}
+        if {*asked.values()} <= ANSWERS.keys():
+            one = _Told(test, {name: ANSWERS[word] for name, word in asked.items()})
             for (a, b), proof in self.proofs.items():
                 if proof.startswith(BY_TEXT) and one.against(a, b):
                     raise Disagreement(

@@ -10,6 +10,7 @@ import numpy as np
 from isolitmus.checker.checks import Checked
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.recorded.listing import LISTED, judge_lists
 from isolitmus.checker.strength import UNOBSERVED
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
@@ -31,6 +32,7 @@ ASKED = POLYNOMIAL + ORDERED
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that a recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
+FOLLOWED = "an append reads the element that lists show before it"
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
 
 
@@ -54,24 +56,37 @@ def check_recorded(
     for one in asked:
         if one not in ASKED:
             raise UnknownName(_refusal(name, one))
-    if isinstance(history, ListHistory):
-        raise UnknownName(f"{name}: lists are read, and not judged yet; registers are")
+    lists = isinstance(history, ListHistory)
+    if lists and asked is ASKED:
+        asked = LISTED
+    for one in asked if lists else ():
+        if one not in LISTED:
+            raise UnknownName(
+                f"{name}: {one} is not asked of lists yet; known: {', '.join(LISTED)}"
+            )
     start = monotonic()
     budget = budget or Budget()
     verdicts: dict[str, Verdict] = {}
     broken: Verdict | None = None
     for one in sorted(asked, key=ASKED.index):
         if broken is None:
-            verdicts[one] = explained_record(judge_recorded(history, one, budget=budget), budget)
+            judged = (
+                judge_lists(history, one, budget=budget)
+                if isinstance(history, ListHistory)
+                else judge_recorded(history, one, budget=budget)
+            )
+            verdicts[one] = explained_record(judged, budget)
         else:
             verdicts[one] = broken
         if isinstance(verdicts[one], Forbidden):
             broken = verdicts[one]
-    assumed = (ASSUMED, ENDS) if np.any(history.status == UNKNOWN) else (ASSUMED,)
+    registers = history.registers if isinstance(history, ListHistory) else history
+    assumed: tuple[str, ...] = (FOLLOWED if lists else ASSUMED,)
+    assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
     return Checked(
         name,
-        len(history.session),
-        len(history.key),
+        len(registers.session),
+        len(registers.key),
         {one: verdicts[one] for one in asked},
         monotonic() - start,
         assumed,

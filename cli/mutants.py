@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.mutating import separate_mutants
-from isolitmus.checker.suites import smallest_suite, write_suite
-from isolitmus.checker.telling.mutant_words import mutant_lines
 from isolitmus.cli.output import progress, say
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
@@ -49,6 +46,10 @@ def report_mutants(
     of: Spec, form: Form, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
     """Exit status 3 if a mutant is left that nothing tells apart and nobody argues about, else 0."""
+    from isolitmus.checker.mutating import separate_mutants
+    from isolitmus.checker.suites import smallest_suite, write_suite
+    from isolitmus.checker.telling.mutant_words import mutant_lines
+
     with progress(f"mutants of {of.name}") as tell:
         report = separate_mutants(
             of, budget=within, progress=lambda n, every: tell(f"{n} of {every}"), **search

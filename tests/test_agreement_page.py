@@ -73,7 +73,7 @@ def history_of(name):
 
 @cache
 def verdict(name, column):
-    judged = judge_recorded(history_of(name), LEVELS[column], budget=Budget(seconds=60))
+    judged = judge_recorded(history_of(name), LEVELS[column], budget=Budget(seconds=10))
     return SAID.get(judged.verdict, judged.verdict)
 
 
@@ -202,7 +202,7 @@ def elle():
         path = f"elle/{name}"
         try:
             history = recorded_history(DATASETS / path)
-            checked = check_recorded(name, history, budget=Budget(seconds=60))
+            checked = check_recorded(name, history, budget=Budget(seconds=10))
             standing = checked.standing
             strongest = ", ".join(f"`{one}`" for one in standing.strongest)
             weakest = ", ".join(

@@ -68,6 +68,8 @@ def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
             return Unknown(judged.reason)
     if judged.flaws:
         return Forbidden(tuple(_flaws(judged)))
+    if judged.torn is not None:
+        return Forbidden((_torn_list(judged, judged.torn),))
     part = shrunk(judged, budget.within(SECONDS))
     again = judge_recorded(part.history, judged.level)
     assert again.verdict == "forbidden", f"{judged.level}: a part says otherwise"
@@ -88,6 +90,13 @@ def _flaws(judged: JudgedRecord) -> Iterator[Violation]:
         more = f" (the first of {many(len(found), 'such read')})" if len(found) > 1 else ""
         why = Reason.of("recorded flaw", said=repr(first), more=more)
         yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
+
+
+def _torn_list(judged: JudgedRecord, read: int) -> Violation:
+    """What a list says that was read, which no order of appends gives."""
+    reader = f"T{Names(judged.history).owner(read) + 1}"
+    why = Reason.of("recorded flaw", said=judged.reason, more="")
+    return Violation("incompatible order", "flaw", (Edge(reader, reader, "wr", why),))
 
 
 def _of_part(part: Core, judged: JudgedRecord) -> Forbidden:

@@ -46,6 +46,8 @@ class JudgedRecord(Readable):
     """Where there is none of these: why there is no order, if it was found by following one step with another."""
     reason: str = ""
     """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
+    torn: int | None = None
+    """Of lists, a read that no order of appends gives, by operation; ``reason`` says why."""
     order: tuple[int, ...] = ()
     """Where a version order was asked for and found: the transactions as they committed."""
 

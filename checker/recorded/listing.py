@@ -30,7 +30,8 @@ LISTED = ("snapshot-isolation", "serializable")
 
 
 def judge_lists(lists: ListHistory, level: str, *, budget: Budget | None = None) -> JudgedRecord:
-    """What one of LISTED says of lists; UnknownName for another level.
+    """What one of LISTED says of lists; UnknownName for another level. Where the order of appends breaks it, what was
+    judged has the reads of the elements before them, too.
 
     >>> from isolitmus.model.list_history import ListHistory
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -64,17 +65,16 @@ def judge_lists(lists: ListHistory, level: str, *, budget: Budget | None = None)
         if not np.array_equal(lists.list_of(most)[: len(found)], found):
             both = " and ".join(operation_name(history, one) for one in (read, most))
             reason = f"neither list begins the other: {both}"
-            return JudgedRecord(history, level, "forbidden", reason=reason)
+            return JudgedRecord(history, level, "forbidden", reason=reason, torn=read)
     torn = _torn(lists, reads, owner)
     if torn is not None:
         reason = (
             f"appends of one transaction are missing or torn apart: {operation_name(history, torn)}"
         )
-        return JudgedRecord(history, level, "forbidden", reason=reason)
+        return JudgedRecord(history, level, "forbidden", reason=reason, torn=torn)
     judged = judge_recorded(_followed(lists, owner, longest), level, budget=budget)
     if judged.verdict == "forbidden":
-        reason = "no order appends each element to the one that lists show before it"
-        return JudgedRecord(history, level, "forbidden", reason=reason)
+        return judged
     if judged.verdict == "allowed" and not _builds(lists, judged.order, reads, owner):
         reason = "the order that was found does not build the lists that were read"
         return JudgedRecord(history, level, "unknown", reason=reason)

@@ -169,9 +169,9 @@ REFUSED = {
         ["h.txt", "--level", "update-serializable"],
         "h.txt: update-serializable is not asked of recorded histories yet; known: " + ", ".join(ASKED),
     ),
-    "a list, which is not judged yet": (
-        ["lists.edn"],
-        "lists.edn: lists are read, and not judged yet; registers are",
+    "a level that lists are not asked yet": (
+        ["lists.edn", "--level", "causal"],
+        "lists.edn: causal is not asked of lists yet; known: snapshot-isolation, serializable",
     ),
     "no level": (
         ["h.txt", "--level", "casual"],
@@ -258,3 +258,33 @@ def test_wherever_a_file_ends_it_is_a_history_or_a_sentence(call, form):
         path = written({name: content[:size]})
         status, _, err = call("check", path)
         assert status in (0, 1) or (status == 2 and err.count("\n") == 1), (size, err)
+
+
+def test_lists(call, tmp_path, monkeypatch):
+    """Two that read nothing of each other's list, and append to their own: write skew."""
+    monkeypatch.chdir(tmp_path)
+    Path("skew.edn").write_text(
+        "{:type :invoke, :f :txn, :process 0, :value [[:r x []] [:append y 1]]}\n"
+        "{:type :ok, :f :txn, :process 0, :value [[:r x []] [:append y 1]]}\n"
+        "{:type :invoke, :f :txn, :process 1, :value [[:r y []] [:append x 2]]}\n"
+        "{:type :ok, :f :txn, :process 1, :value [[:r y []] [:append x 2]]}\n"
+        "{:type :invoke, :f :txn, :process 2, :value [[:r x [2]] [:r y [1]]]}\n"
+        "{:type :ok, :f :txn, :process 2, :value [[:r x [2]] [:r y [1]]]}\n"
+    )
+    status, out, err = call("check", "skew.edn")
+    assert (status, err) == (1, "")
+    assert "The strongest level that holds is snapshot-isolation." in out
+    assert "Serializable forbids it (write skew (G2-item)):" in out
+    Path("torn.edn").write_text(
+        "{:type :invoke, :f :txn, :process 0, :value [[:append x 1]]}\n"
+        "{:type :ok, :f :txn, :process 0, :value [[:append x 1]]}\n"
+        "{:type :invoke, :f :txn, :process 1, :value [[:append x 2]]}\n"
+        "{:type :ok, :f :txn, :process 1, :value [[:append x 2]]}\n"
+        "{:type :invoke, :f :txn, :process 2, :value [[:r x [1 2]]]}\n"
+        "{:type :ok, :f :txn, :process 2, :value [[:r x [1 2]]]}\n"
+        "{:type :invoke, :f :txn, :process 3, :value [[:r x [2 1]]]}\n"
+        "{:type :ok, :f :txn, :process 3, :value [[:r x [2 1]]]}\n"
+    )
+    status, out, err = call("check", "torn.edn")
+    assert (status, err) == (1, "")
+    assert "neither list begins the other" in out

@@ -116,6 +116,7 @@ class _Move(NamedTuple):
 
 def grown_histories(of: Between, *, least: int, most: int, keys: str) -> st.SearchStrategy[History]:
     """Histories of committed transactions of which holds what is asked. IsolitmusError if there is none of this size."""
+    _refuse_what_lacks(of.level, *([] if of.forbidden_by is None else [of.forbidden_by]))
     moves = st.builds(
         _Move,
         st.sampled_from(["read", "write", "session"]),
@@ -208,14 +209,16 @@ def _continued(history: History, number: int, other: int) -> History | None:
     return History(history.transactions, tuple(map(tuple, sessions)), history.order)
 
 
-def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
-    """The smallest history that one level admits and another forbids."""
-    specs = (level, forbidden_by)
+def _refuse_what_lacks(*specs: Spec) -> None:
+    """A level that needs what drawn histories do not have admits none but the empty one."""
     lacking = sorted({name for spec in specs for name in spec.needs - (names_for(spec) - TIMES)})
     if lacking:
-        raise IsolitmusError(
-            f"{level.name} and {forbidden_by.name} need {', '.join(lacking)}, which drawn histories do not have"
-        )
+        who = f"{' and '.join(spec.name for spec in specs)} need{'s' * (len(specs) == 1)}"
+        raise IsolitmusError(f"{who} {', '.join(lacking)}, which drawn histories do not have")
+
+
+def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
+    """The smallest history that one level admits and another forbids."""
     for n in range(1, most + 1):
         found, _ = search(strict(level), outspoken(forbidden_by), n, budget=Budget(SECONDS))
         if found is not None:

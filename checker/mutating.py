@@ -208,5 +208,7 @@ def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]
 def _universes(spec: Spec) -> list[Any]:
     """Where a spec can be asked: abstract histories, if their names will do, and its format's tables, if any ship."""
     form = format_named(spec.format or DELTA)
-    tables = named_scope(form.universe) if form.universe else None
-    return [ABSTRACT, tables] if spec.needs <= abstract.NAMES else [tables]
+    tables = [named_scope(form.universe)] if form.universe else [None]
+    if not spec.needs <= abstract.names_for(spec):
+        return tables
+    return [ABSTRACT, *tables] if spec.needs <= {*form.terms} else [ABSTRACT]

@@ -15,9 +15,9 @@ observer is shown. If some level cannot do without version orders, only what is 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -27,6 +27,7 @@ from isolitmus.checker.proving.implication import structural
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import judge_execution
 from isolitmus.checker.searching import abstract
+from isolitmus.checker.searching.intervals import one_after_another
 from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.separation import (
     ABSTRACT,
@@ -39,6 +40,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.number import many
+from isolitmus.model.verdict import Needs
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -174,15 +176,25 @@ class Placing:
         return [pair for pair in self.proofs if not any(one.against(*pair) for one in self.told)]
 
     def unasked(self) -> list[tuple[str, str]]:
-        """Neighbours of which it is open whether one implies the other: if all do, the rest follows."""
+        """Neighbours of which it is open whether one implies the other: if all do, the rest follows. What is left after
+        that, as where a history says nothing to those that look at time, is asked pair by pair.
+        """
         settled = self.settled()
         possible = self.possible()
         wanted: list[tuple[str, str]] = []
         for node in _equals(possible):
             if len(node) > 1:
                 wanted += [*pairwise(node), (node[-1], node[0])]
-        wanted += [(one[0], other[0]) for one, other in self.steps(possible)]
-        return [pair for pair in wanted if not settled.has_edge(*pair) and pair not in self.answers]
+        for one, other in self.steps(possible):
+            wanted.append(next(pair for pair in product(one, other) if possible.has_edge(*pair)))
+        open_still = [
+            pair
+            for pair in possible.edges
+            if not settled.has_edge(*pair) and pair not in self.answers
+        ]
+        first = [pair for pair in dict.fromkeys(wanted) if pair in {*open_still}]
+        ended = any(one.found is None for one in self.answers.values())
+        return first if first or ended else open_still
 
     def steps(self, possible: DiGraph) -> Iterator[tuple[list[str], list[str]]]:
         """Neighbours among those that may be equal, the stronger first."""
@@ -192,7 +204,7 @@ class Placing:
         graph = DiGraph()
         graph.add_nodes_from(range(len(nodes)))
         for (i, one), (j, other) in permutations(enumerate(nodes), 2):
-            if possible.has_edge(one[0], other[0]):
+            if any(possible.has_edge(*pair) for pair in product(one, other)):
                 graph.add_edge(i, j)
         for i, j in sorted(transitive_reduction(graph).edges):
             yield nodes[i], nodes[j]
@@ -254,9 +266,11 @@ class Placing:
             self.assumed |= dict.fromkeys(premise.sentence for premise in proof.premises)
 
     def tell(self, test: HistoryTest | Litmus, execution: Execution | None) -> None:
-        """What every spec says of a history, if each says something, or needs what it does not have."""
-        said = {spec.name: str(self.verdict(test, execution, spec)) for spec in self.specs}
-        asked = {name: word for name, word in said.items() if word != "needs rt"}
+        """What every spec says of a history, if each says something, or needs what it does not have; and of one in time,
+        for those that need that, if it has none.
+        """
+        said = {spec.name: self.verdict(test, execution, spec) for spec in self.specs}
+        asked = {name: str(verdict) for name, verdict in said.items() if not _untimed(verdict)}
         if {*asked.values()} <= ANSWERS.keys():
             one = _Told(test, {name: ANSWERS[word] for name, word in asked.items()})
             for (a, b), proof in self.proofs.items():
@@ -265,8 +279,16 @@ class Placing:
                         f"{a} implies {b} by their texts, and a history tells them apart:\n{test}"
                     )
             self.told.append(one)
+            if (
+                len(asked) < len(said)
+                and isinstance(test, HistoryTest)
+                and not test.history.schedule
+            ):
+                timed = one_after_another(test.history)
+                if timed is not None:
+                    self.tell(replace(test, history=timed), None)
         elif execution is not None or test.path is None:
-            raise Disagreement(f"{test.name} has no verdict of some: {said}")
+            raise Disagreement(f"{test.name} has no verdict of some: {asked}")
 
     def verdict(
         self, test: HistoryTest | Litmus, execution: Execution | None, spec: Spec
@@ -319,6 +341,11 @@ class Placing:
         )
 
 
+def _untimed(verdict: Verdict) -> bool:
+    """Whether a level has none because the history does not say when anything was."""
+    return isinstance(verdict, Needs) and abstract.TIMES.issuperset(verdict.names)
+
+
 def _separated(
     one: Spec,
     other: Spec,
@@ -356,11 +383,11 @@ def _separated_within(
 
 
 def _equals(possible: DiGraph) -> list[list[str]]:
-    """The specs, those together that imply each other, in the order of the graph."""
+    """The specs, those together that may imply each other, in the order of the graph."""
+    from networkx import strongly_connected_components
+
     place = {name: k for k, name in enumerate(possible)}
-    seen: dict[str, list[str]] = {}
-    for name in possible:
-        both = [o for o in possible[name] if possible.has_edge(o, name)]
-        node = sorted([name, *both], key=place.__getitem__)
-        seen.setdefault(node[0], node)
-    return list(seen.values())
+    nodes = (
+        sorted(node, key=place.__getitem__) for node in strongly_connected_components(possible)
+    )
+    return sorted(nodes, key=lambda node: place[node[0]])

@@ -403,6 +403,11 @@ class _Histories:
         self.options += " --observed" if vary.observed and not needed else ""
         self.shipped = partial(shipped_history, a, b, sessions=sessions, aborts=aborts)
         self.by: By = by or "symbolic"
+        if vary.moments and self.by == "exhaustive":
+            raise IsolitmusError(
+                f"{a.name if 'time' in a.needs else b.name} looks at time, and the orders of operations in time are too many to be"
+                " listed; leave out --by exhaustive"
+            )
         self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
         self.assumptions = abstract.assumptions(a, b, sessions=sessions, aborts=aborts)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.compared import Predicted, expected
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.cli.output import progress, say, warn
-from isolitmus.cli.refused import Refusal, by_reason
+from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Refused
 
@@ -77,7 +77,7 @@ class Carried:
         """
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
         found |= {3} if self.ends["possible"] else set()
-        return next((status for status in (2, 4, 1, 3) if status in found), 0)
+        return worst(found)
 
     def __str__(self) -> str:
         met, judged = self.ends["met"], self.ends["met"] + self.failed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,12 +10,13 @@ from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
 from isolitmus.cli.histories import FORMATS, judged_files
 from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import say
+from isolitmus.cli.output import say, warn
+from isolitmus.cli.refused import by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.model.verdict import Needs
 
 if TYPE_CHECKING:
     from isolitmus.checker.checks import Checked
+    from isolitmus.cli.refused import Refusal
 
 __all__ = ["check"]
 
@@ -28,7 +28,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Litmus files, names of litmus tests, folders of Delta tables, histories that other tools recorded.",
+            help="Litmus files, names of litmus tests, folders of Delta tables, histories that other tools recorded,"
+            " PostgreSQL's isolation tests (NAME.spec).",
         ),
     ],
     level: Annotated[
@@ -47,7 +48,9 @@ def check(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if a level forbids a history, 3 if one is unknown or a spec silent on it, else 0."""
+    """What cannot be read, or be asked a level, is passed over and told at the end. The exit status is 2 if anything
+    was refused, else 1 if a level forbids a history, else 3 if one is unknown or a spec silent on it, else 0.
+    """
     form = FORMS.chosen(as_, as_json=as_json)
     within = budget(time, memory)
     if format_ not in FORMATS:
@@ -57,24 +60,28 @@ def check(
         raise IsolitmusError(f"--level is '{level}'; all stands alone")
     every = asked == ["all"]
     results: list[Checked] = []
-    paths: list[Path] = []
+    names: list[str] = []
     verdicts: list[str] = []
-    for path, counted, checked in judged_files(files, None if every else asked, format_, within):
-        for name, verdict in checked.levels.items():
-            if isinstance(verdict, Needs):
-                raise IsolitmusError(
-                    f"{path.name}: {name} {verdict}, which this history does not have"
-                )
+    refused: list[Refusal] = []
+    for name, counted, checked in judged_files(
+        files, None if every else asked, format_, within, refused
+    ):
         verdicts += map(str, checked.levels.values())
         results.append(checked)
-        paths.append(path)
+        names.append(name)
         if not form.quiet:
             if len(results) > 1:
                 say()
             say(f"{checked.name}: {counted}")
             for line in check_lines(checked, every=every):
                 say(f"  {line}")
-    form.show(
-        results, lambda: [c.to_json(str(path)) for c, path in zip(results, paths, strict=True)]
-    )
-    return 1 if "forbidden" in verdicts else 3 if {"unknown", "silent"} & {*verdicts} else 0
+    if results:
+        form.show(
+            results, lambda: [c.to_json(name) for c, name in zip(results, names, strict=True)]
+        )
+    for message in by_reason(refused):
+        warn(message)
+    found = {refusal.error.status for refusal in refused}
+    found |= {1} if "forbidden" in verdicts else set()
+    found |= {3} if {"unknown", "silent"} & {*verdicts} else set()
+    return worst(found)

@@ -1,4 +1,4 @@
-"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools recorded."""
+"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools recorded, PostgreSQL's tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks import check
+from isolitmus.cli.refused import Refusal
+from isolitmus.model.errors import IsolitmusError, RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
@@ -27,24 +29,90 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "judged_files"]
 
-FORMATS = ("auto", "litmus", "delta", *RECORDED)
+FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
+PERMUTED = ".spec"
+"""How the names of PostgreSQL's isolation tests end."""
 
 
 def judged_files(
-    names: Sequence[str], asked: Sequence[str] | None, format_: str, budget: Budget
-) -> Iterator[tuple[Path, str, Checked]]:
-    """Each history with what was counted of it, in words; ``asked`` None: the levels that it can be asked."""
+    names: Sequence[str],
+    asked: Sequence[str] | None,
+    format_: str,
+    budget: Budget,
+    refused: list[Refusal],
+) -> Iterator[tuple[str, str, Checked]]:
+    """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
+    What cannot be read, or be asked these levels, is ``refused``, and keeps no other from its turn.
+    """
     for name in names:
-        match _format(name, format_):
-            case "delta":
-                yield _of_log(Path(name), asked, budget)
-            case "litmus":
-                for path in litmus_files(name):
-                    test = litmus(str(path))
-                    checked = check(test, _specs(asked, test), budget=budget)
-                    yield path, checked.counted, checked if asked else _answered(checked)
-            case recorded:
-                yield from _recorded(Path(name), asked, recorded, budget)
+        try:
+            found = _found(name, format_)
+        except IsolitmusError as error:
+            refused.append(Refusal(name, error))
+            continue
+        for kind, path in found:
+            judged = _judged(kind, path, asked, budget, refused)
+            try:
+                yield from judged
+            except IsolitmusError as error:
+                refused.append(Refusal(str(path), error))
+
+
+def _found(name: str, format_: str) -> list[tuple[str, Path]]:
+    """The paths of the histories that a name stands for, each with its format."""
+    path = Path(name)
+    kind = _format(name, format_)
+    if kind == "delta":
+        return [(kind, path)]
+    if kind == "litmus":
+        return [(kind, each) for each in litmus_files(name)]
+    from isolitmus.specs.recorded.finding import recorded_files
+
+    specs = sorted(path.rglob(f"*{PERMUTED}")) if is_folder(path) else []
+    if kind == "pg":
+        return [(kind, each) for each in specs or [path]]
+    others = recorded_files(path)
+    if kind == "auto" and specs:
+        return [("pg", each) for each in specs] + [(kind, p) for p in others if p != path]
+    return [(kind, each) for each in others]
+
+
+def _judged(
+    kind: str,
+    path: Path,
+    asked: Sequence[str] | None,
+    budget: Budget,
+    refused: list[Refusal],
+) -> Iterator[tuple[str, str, Checked]]:
+    """The histories of a file; IsolitmusError for a level that asks for more than they have."""
+    match kind:
+        case "delta":
+            counted, checked = _of_log(path, budget, _specs(asked, None))
+            yield str(path), counted, _answered(checked, asked, path.name)
+        case "litmus":
+            test = litmus(str(path))
+            checked = check(test, _specs(asked, test), budget=budget)
+            yield str(path), checked.counted, _answered(checked, asked, path.name)
+        case "pg":
+            yield from _permuted(path, asked, budget, refused)
+        case recorded:
+            yield str(path), *_recorded(path, asked, recorded, budget)
+
+
+def _permuted(
+    path: Path, asked: Sequence[str] | None, budget: Budget, refused: list[Refusal]
+) -> Iterator[tuple[str, str, Checked]]:
+    """What levels say of each permutation; those that are not read are refused."""
+    from isolitmus.checker.permutations.histories import permutation_histories
+
+    for found in permutation_histories(path):
+        if isinstance(found, RecordingError):
+            refused.append(Refusal(str(path), found))
+            continue
+        test = HistoryTest(f"{path}, {found.name}", "", "", found.history)
+        checked = check(test, _specs(asked, test), budget=budget)
+        counted = "; ".join([checked.counted, *found.ends])
+        yield test.name, counted, _answered(checked, asked, test.name)
 
 
 def _format(name: str, format_: str) -> str:
@@ -54,6 +122,8 @@ def _format(name: str, format_: str) -> str:
         return format_
     if is_delta_table(path):
         return "delta"
+    if path.suffix == PERMUTED:
+        return "pg"
     if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
         return "litmus"
     return "litmus" if is_folder(path) and any(path.rglob("*.toml")) else "auto"
@@ -67,28 +137,29 @@ def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> li
     return [spec(name) for name in levels(*log)]
 
 
-def _answered(checked: Checked) -> Checked:
-    """The verdicts without levels that need what the history does not have."""
+def _answered(checked: Checked, asked: Sequence[str] | None, name: str) -> Checked:
+    """The verdicts without levels that need what the history does not have; IsolitmusError for one that was asked."""
     said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
+    lacking = [level for level in checked.levels if level not in said]
+    if asked and lacking:
+        needs = checked.levels[lacking[0]]
+        raise IsolitmusError(f"{name}: {lacking[0]} {needs}, which this history does not have")
     return replace(checked, levels=said)
 
 
-def _of_log(table: Path, asked: Sequence[str] | None, budget: Budget) -> tuple[Path, str, Checked]:
+def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checked]:
     from isolitmus.checker.auditing.judging import check_log
 
-    checked = check_log(table, _specs(asked, None), budget=budget)
+    checked = check_log(table, specs, budget=budget)
     files = many(checked.operations, "file added or removed", "files added and removed")
-    counted = f"{many(checked.transactions, 'commit')}, {files}"
-    return table, counted, checked if asked else _answered(checked)
+    return f"{many(checked.transactions, 'commit')}, {files}", checked
 
 
 def _recorded(
     path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
-) -> Iterator[tuple[Path, str, Checked]]:
+) -> tuple[str, Checked]:
     from isolitmus.checker.recorded_checks import ASKED, check_recorded
-    from isolitmus.specs.recorded.finding import recorded_files, recorded_history
+    from isolitmus.specs.recorded.finding import recorded_history
 
-    for file in recorded_files(path):
-        history = recorded_history(file, format_)
-        checked = check_recorded(str(file), history, asked or ASKED, budget=budget)
-        yield file, repr(history), checked
+    history = recorded_history(path, format_)
+    return repr(history), check_recorded(str(path), history, asked or ASKED, budget=budget)

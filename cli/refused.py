@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import LISTED, IsolitmusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["Refusal", "by_reason"]
+__all__ = ["Refusal", "by_reason", "worst"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Refusal:
     @property
     def _split(self) -> tuple[str, str]:
         text, path = str(self.error), Path(self.name)
-        found = re.match(rf"(?:{re.escape(path.name)}|{re.escape(path.stem)})((?::\d+)*): ", text)
+        names = "|".join(map(re.escape, (self.name, path.name, path.stem)))
+        found = re.match(rf"(?:{names})((?::\d+)*): ", text)
         return ("", text) if found is None else (found[1], text[found.end() :])
 
     def to_json(self) -> dict[str, object]:
@@ -74,3 +75,12 @@ def by_reason(refusals: Iterable[Refusal]) -> Iterator[str]:
         more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
         between = "\n    " if "\n" in reason else ": "
         yield f"{reason}{between}{', '.join(places[:LISTED])}{more}"
+
+
+def worst(statuses: Collection[int]) -> int:
+    """The exit status of a command of which several are true (docs/interface.md, 1).
+
+    >>> worst({1, 2, 3}), worst({3, 1}), worst(())
+    (2, 1, 0)
+    """
+    return next((status for status in (2, 4, 1, 3) if status in statuses), 0)

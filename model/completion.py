@@ -63,13 +63,17 @@ class Completion:
         ]
         return (*ends, *orders)
 
-    def frame(self, *, reasons: bool = True, reads: bool = False) -> Frame:
+    def frame(
+        self, *, reasons: bool = True, reads: bool = False, operations: bool = False
+    ) -> Frame:
         """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives
-        it the initial transaction and the reads as nodes, see ``model.reads``.
+        it the initial transaction and the reads as nodes, ``operations`` the writes, too: see ``model.reads``.
         """
-        builder = _CompletionFrame(self, reasons).build()
-        if reads:
-            add_reads(self.history, self.committed, self.orders, builder)
+        made = _CompletionFrame(self, reasons)
+        builder = made.build()
+        if reads or operations:
+            following = made.overwriting if operations else None
+            add_reads(self.history, self.committed, self.orders, builder, following)
         return builder.build()
 
 
@@ -233,6 +237,7 @@ class _CompletionFrame:
                 continue
             if moment == "end":
                 ended.append(number)
+            if moment != "start":
                 continue
             for earlier in ended:
                 self.add(
@@ -254,7 +259,7 @@ class _CompletionFrame:
 
     def item(self, transaction: Transaction, version: Version) -> None:
         """An edge wr from the writer of the version, and rw to the writer of the next one."""
-        name, number, writer = version.object, transaction.number, version.writer
+        number, writer = transaction.number, version.writer
         reader = f"T{number}"
         self.depends(
             "wr",
@@ -266,31 +271,33 @@ class _CompletionFrame:
             version=version,
             writer=f"T{writer}",
         )
-        if version.part and writer != number:
-            self.halfway(transaction, version)
+        if version.part and writer in self.committed - {number}:
+            self.add(
+                "intermediate", writer, number, "read halfway",
+                reader=reader, version=version, writer=f"T{writer}",
+            )  # fmt: skip
+        overwriting = None if writer == number else self.overwriting(version)
+        if overwriting is None:
             return
-        order = self.orders.get(name, (INITIAL,))
-        if writer == number or writer not in order or writer == order[-1]:
-            return
-        following = order[order.index(writer) + 1]
+        following, doubt = overwriting
         self.depends(
-            "rw", "item", number, following, "version overwritten",
-            reader=reader, version=version, writer=f"T{following}",
-            following=Version(name, following), doubt=self.doubt(name, writer, following),
+            "rw", "item", number, following.writer, "version overwritten",
+            reader=reader, version=version, writer=f"T{following.writer}",
+            following=following, doubt=doubt,
         )  # fmt: skip
 
-    def halfway(self, transaction: Transaction, version: Version) -> None:
-        """Of a version that its writer overwrote itself: that, and rw to the writer, which wrote the next one. Of one that
-        aborted there is nothing to say but that.
+    def overwriting(self, version: Version) -> tuple[Version, bool] | None:
+        """The version that came next, which is its writer's own if that overwrote it itself; and whether that is supposed.
+        None if there is none, or if the writer aborted.
         """
-        if version.writer not in self.committed:
-            return
-        nouns = {"reader": transaction.name, "version": version, "writer": f"T{version.writer}"}
-        self.add("intermediate", version.writer, transaction.number, "read halfway", **nouns)
-        self.depends(
-            "rw", "item", transaction.number, version.writer, "version overwritten",
-            **nouns, following=self.following(version), doubt=False,
-        )  # fmt: skip
+        name, writer = version.object, version.writer
+        if version.part:
+            return (self.following(version), False) if writer in self.committed else None
+        order = self.orders.get(name, (INITIAL,))
+        if writer not in order or writer == order[-1]:
+            return None
+        following = order[order.index(writer) + 1]
+        return Version(name, following), self.doubt(name, writer, following)
 
     def following(self, version: Version) -> Version:
         """The next version of the same writer."""

@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import HistoryError, near
+from isolitmus.model.notation import moment_words
+from isolitmus.model.number import many
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version, Write
 
 if TYPE_CHECKING:
@@ -152,21 +154,35 @@ def _sessions(history: Recorded) -> None:
 
 
 def _schedule(history: Recorded) -> None:
-    known = {t.number for t in history.transactions}
+    known = {t.number: len(t.operations) for t in history.transactions}
     places: dict[Moment, int] = {}
     for k, (number, moment) in enumerate(history.schedule, 1):
-        what = f"T{number}.{moment}"
+        what = moment_words(number, moment)
         if number not in known:
             names = near(f"T{number}", [f"T{n}" for n in known])
             raise HistoryError(f"schedule: {what} is of T{number}, which does nothing here{names}")
-        if (number, moment) in places:
-            raise HistoryError(f"schedule: {what} stands twice; a transaction starts and ends once")
-        if moment == "start" and (number, "end") in places:
+        if isinstance(moment, int) and moment > known[number]:
             raise HistoryError(
-                f"schedule: T{number}.end, which is number {places[number, 'end']}, comes before {what},"
-                f" number {k}; a transaction ends after it started"
+                f"schedule: {what} is none; T{number} has {many(known[number], 'operation')}"
             )
+        if (number, moment) in places:
+            raise HistoryError(
+                f"schedule: {what} stands twice; a transaction starts, does each thing, and ends once"
+            )
+        for (other, late), place in places.items():
+            if other == number and _before(moment, late):
+                raise HistoryError(
+                    f"schedule: {moment_words(number, late)}, which is number {place}, comes before {what},"
+                    f" number {k}; a transaction starts, does one thing after another, and ends"
+                )
         places[number, moment] = k
+
+
+def _before(moment: str | int, other: str | int) -> bool:
+    """Whether one moment of a transaction comes before another of its."""
+    if isinstance(moment, int) and isinstance(other, int):
+        return moment < other
+    return moment == "start" or other == "end"
 
 
 def _order(history: Recorded) -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Clause, Spec
     from isolitmus.model.statement import Read, Statement
     from isolitmus.model.table import TableState
+    from isolitmus.model.term import Term
     from isolitmus.model.values import Rows
-    from isolitmus.model.vocabulary import Term
 
 __all__ = [
     "Driver",

@@ -9,7 +9,8 @@ from isolitmus.model.errors import FrameError, printable
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
-from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS, Term
+from isolitmus.model.term import Term
+from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,7 +74,7 @@ class Frame(Readable):
     """
 
     nodes: tuple[str, ...]
-    """Transactions by name; where reads count one by one, the initial transaction and the reads follow."""
+    """Transactions by name; where reads count one by one, the initial transaction and the reads follow, or all operations."""
     relations: Mapping[str, Relation]
     """By name (lower case), over the positions of the nodes."""
     sets: Mapping[str, int]
@@ -120,8 +121,8 @@ class Frame(Readable):
         """The number of nodes that are transactions (the initial one not counted)."""
         return len(self.nodes) - self.beside
 
-    def is_read(self, i: int) -> bool:
-        """Whether the node is a read; the initial transaction is the first node that is beside."""
+    def is_operation(self, i: int) -> bool:
+        """Whether the node is an operation; the initial transaction is the first node that is beside."""
         return i > self.transactions
 
     def names(self) -> list[str]:
@@ -233,9 +234,10 @@ class FrameBuilder:
         self._beside = 0
         self.have(*relations)
 
-    def have(self, *relations: str | Term) -> None:
-        """Give the frame more relations."""
+    def have(self, *relations: str | Term, sets: Iterable[str] = ()) -> None:
+        """Give the frame more relations, and sets."""
         self._rows |= {self._named(name): [0] * len(self.nodes) for name in relations}
+        self._sets |= dict.fromkeys(map(self._named, sets), 0)
 
     def _named(self, term: str | Term) -> str:
         if isinstance(term, Term):
@@ -246,7 +248,7 @@ class FrameBuilder:
         return term
 
     def beside(self, *nodes: str) -> None:
-        """Add nodes beside the transactions: the initial one first, then the reads."""
+        """Add nodes beside the transactions: the initial one first, then the operations."""
         self.nodes += nodes
         self._beside += len(nodes)
         for rows in self._rows.values():

@@ -19,6 +19,7 @@ from isolitmus.model.completion import Completion, completions, unordered
 from isolitmus.model.defects import refuse_defects
 from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import (
+    moment_words,
     read_linear,
     read_operations,
     read_order,
@@ -69,7 +70,8 @@ class History(Recorded, Readable):
         """The ``[history]`` table of a litmus file.
 
         Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown`` (lists
-        of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was when, in real time.
+        of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was when, in real time; ``T1[2]``
+        is its second operation.
 
         >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
         >>> History.from_table(table).to_table() == table
@@ -134,7 +136,7 @@ class History(Recorded, Readable):
                 both = False
                 continue
             both = moment == "start" and after == (number, "end")
-            yield f"T{number}" if both else f"T{number}.{moment}"
+            yield moment_words(number, "both" if both else moment)
 
     def __repr__(self) -> str:
         """What gives it back.
@@ -152,22 +154,25 @@ class History(Recorded, Readable):
         """
         return completions(self)
 
-    def frames(self, *, reads: bool = False) -> Iterator[Frame]:
+    def frames(self, *, reads: bool = False, operations: bool = False) -> Iterator[Frame]:
         """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
 
         The nodes are all transactions in the order of their numbers. Relations hold between
         committed ones, but ``wr`` also leads from aborted ones to those who read from them.
         With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
-        in and rival (see ``model.reads``).
+        in and rival; with ``operations`` the writes, too (see ``model.reads``).
         """
-        return (completion.frame(reads=reads) for completion in self.completions())
+        return (
+            completion.frame(reads=reads, operations=operations)
+            for completion in self.completions()
+        )
 
-    def frame(self, *, reads: bool = False) -> Frame:
+    def frame(self, *, reads: bool = False, operations: bool = False) -> Frame:
         """The frame, if nothing is unknown; else a HistoryError says what is."""
         unknown = self.undetermined()
         if unknown:
             raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
-        return next(self.frames(reads=reads))
+        return next(self.frames(reads=reads, operations=operations))
 
     def undetermined(self) -> tuple[str, ...]:
         """What is unknown, a clause each: how transactions ended, in what order versions came.

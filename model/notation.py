@@ -16,6 +16,7 @@ from isolitmus.model.operations import (
     Version,
     Write,
 )
+from isolitmus.model.recorded import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import Status
     from isolitmus.model.recorded import Moment
 
-__all__ = ["read_linear", "read_operations", "read_order", "read_schedule", "read_transaction_name"]
+__all__ = [
+    "moment_words",
+    "read_linear",
+    "read_operations",
+    "read_order",
+    "read_schedule",
+    "read_transaction_name",
+]
 
 STEP = re.compile(
     r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
@@ -35,7 +43,7 @@ NAME = re.compile(r"T([1-9][0-9]{0,8})")
 PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
 USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
 USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"
-MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end))?")
+MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end)|\[([1-9][0-9]{0,8})\])?")
 
 
 def read_operations(text: str, where: str) -> tuple[Operation, ...]:
@@ -55,8 +63,8 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
 def read_linear(
     text: str,
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
-    """The transactions of a history on one line, by number, its observed version order, and what began and ended when,
-    if it says that any began.
+    """The transactions of a history on one line, by number, its observed version order, and what began, was done and
+    ended when, if it says that any began.
 
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
     committed. A version must be written before another transaction reads it.
@@ -94,6 +102,7 @@ def read_linear(
             continue
         operation = _operation(step, text, where)
         operations.setdefault(number, []).append(operation)
+        moments.append((number, len(operations[number])))
         if isinstance(operation, Write):
             written.add(operation.version)
         for version in _read_versions(operation):
@@ -106,7 +115,7 @@ def read_linear(
         for number, done in sorted(operations.items())
     )
     begins = any(moment == "start" for _, moment in moments)
-    return transactions, tuple(order), tuple(moments if begins else ())
+    return transactions, tuple(order), shortened(moments) if begins else ()
 
 
 def read_order(text: str) -> list[tuple[Version, Version]]:
@@ -130,24 +139,38 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
 
 
 def read_schedule(text: str) -> tuple[Moment, ...]:
-    """What began and ended, one after another; a name alone is both at once.
+    """What began, was done and ended, one after another; a name alone is all of it at once.
 
-    >>> read_schedule("T1.start T2 T1.end")
-    ((1, 'start'), (2, 'start'), (2, 'end'), (1, 'end'))
+    >>> read_schedule("T1.start T2 T1[1] T1.end")
+    ((1, 'start'), (2, 'start'), (2, 'end'), (1, 1), (1, 'end'))
     """
     found: list[Moment] = []
     for word in text.split():
         match = MOMENT.fullmatch(word)
         if match is None:
             raise HistoryError(
-                f"schedule: '{word}' is no moment; write T1.start, T1.end, or T1 for both"
+                f"schedule: '{word}' is no moment; write T1.start, T1[1] for its first operation, T1.end, or T1 for all"
             )
         number = read_transaction_name(match[1], "schedule")
+        if match[3]:
+            found.append((number, int(match[3])))
+            continue
         if match[2] != "end":
             found.append((number, "start"))
         if match[2] != "start":
             found.append((number, "end"))
     return tuple(found)
+
+
+def moment_words(number: int, moment: str | int) -> str:
+    """A moment of a schedule as it is written; ``both``: the start and the end, and all between.
+
+    >>> moment_words(1, "start"), moment_words(2, 3), moment_words(3, "both")
+    ('T1.start', 'T2[3]', 'T3')
+    """
+    if moment == "both":
+        return f"T{number}"
+    return f"T{number}[{moment}]" if isinstance(moment, int) else f"T{number}.{moment}"
 
 
 def read_transaction_name(name: str, where: str) -> int:

@@ -26,15 +26,8 @@ from isolitmus.model.spec import (
     Unary,
     Unsaid,
 )
-from isolitmus.model.vocabulary import (
-    BASE,
-    BINDERS,
-    EVERYWHERE,
-    RELATIONS,
-    SETS,
-    relations_of,
-    sets_of,
-)
+from isolitmus.model.term import EVERYWHERE
+from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, relations_of, sets_of
 from isolitmus.specs.files import is_there, read_text
 from isolitmus.specs.formats import format_named, formats
 from isolitmus.specs.limits import DEEPEST, TEXT

@@ -14,6 +14,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from isolitmus.checker.checks import check
+from isolitmus.checker.permutations.carrying import SpecTables
+from isolitmus.checker.permutations.histories import PermutationHistory
 from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import judge_recorded
@@ -22,7 +25,10 @@ from isolitmus.checker.recorded.saturating import saturated
 from isolitmus.checker.recorded_checks import check_recorded
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.specs import spec
 from isolitmus.specs.recorded.finding import recorded_history
+from isolitmus.specs.recorded.pg import pg_test
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "agreement.md"
@@ -219,9 +225,76 @@ def elle():
     return table(["file", "Elle", "here"], body)
 
 
-TABLES = {"counts": counts, "plume": plume, "verdicts": verdicts, "elle": elle}
+def serializable(history):
+    checked = check(HistoryTest("h", "", "", history), [spec("serializable")])
+    return str(checked.levels["serializable"])
 
 
+def permuted(tables, permutation):
+    """What is counted of a permutation."""
+    try:
+        found = PermutationHistory.of(tables, permutation)
+    except IsolitmusError:
+        return ["reported"]
+    if found.promised:
+        return ["reported", "read", "committed", f"committed, {serializable(found.history)}"]
+    if not found.refused:
+        return ["reported", "read"]
+    try:
+        supposed = PermutationHistory.of(tables, permutation, supposed=True)
+    except IsolitmusError:
+        return ["reported", "read", "refused"]
+    return ["reported", "read", "refused", f"refused, {serializable(supposed.history)}"]
+
+
+@cache
+def postgresql_counts():
+    """Of each test that says SERIALIZABLE what was counted, or why nothing is read."""
+    every = {}
+    for path in sorted((DATASETS / "pg-isolation" / "specs").glob("*.spec")):
+        if "SERIALIZABLE" in path.read_text("utf-8").upper():
+            described, found = pg_test(path)
+            try:
+                tables = SpecTables(described)
+            except IsolitmusError:
+                every[path.stem] = Counter(reported=len(found))
+                continue
+            every[path.stem] = Counter(word for each in found for word in permuted(tables, each))
+    return every
+
+
+PERMUTED = {
+    "permutations": "reported",
+    "read": "read",
+    "all committed at SERIALIZABLE": "committed",
+    "of these, allowed": "committed, allowed",
+    "refused": "refused",
+    "of these, forbidden if they had gone on": "refused, forbidden",
+    "allowed": "refused, allowed",
+}
+
+
+def postgresql():
+    every = postgresql_counts()
+    lines = {f"`{name}`": counted for name, counted in every.items()}
+    lines["together"] = sum(every.values(), Counter())
+    body = [
+        [name, *(f"{counted[key]:,}" for key in PERMUTED.values())]
+        for name, counted in lines.items()
+    ]
+    return table(["test", *PERMUTED], body)
+
+
+TABLES = {
+    "postgresql": postgresql,
+    "counts": counts,
+    "plume": plume,
+    "verdicts": verdicts,
+    "elle": elle,
+}
+
+
+@pytest.mark.slow
 def test_the_page_is_what_is_said_today():
     text = PAGE.read_text("utf-8")
     assert set(re.findall(r"<!-- table: (\w+)", text)) == set(TABLES)
@@ -249,6 +322,12 @@ def test_the_rule_says_what_plume_s_read_atomic_refuses():
     for row in rows():
         refused = refused_by_plume(history_of(row["history"])) is not None
         assert refused == (row["plume_RA"] == "violation"), row["history"]
+
+
+@pytest.mark.slow
+def test_what_postgresql_committed_at_serializable_is_serializable():
+    every = sum(postgresql_counts().values(), Counter())
+    assert every["committed"] == every["committed, allowed"] > 0
 
 
 @pytest.mark.parametrize("level", LEVELS)

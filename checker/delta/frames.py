@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame
 
-__all__ = ["BASIC", "RELATIONS", "SETS", "delta_frame"]
+__all__ = ["BASIC", "BASIC_SETS", "RELATIONS", "SETS", "delta_frame"]
 
 BASIC = (*frames.BASIC, *relations.RELATIONS)
 RELATIONS = (*BASIC, *READ_RELATIONS)
+BASIC_SETS = (*frames.BASIC_SETS, *FLAGS)
 SETS = (*frames.SETS, *FLAGS)
 
 

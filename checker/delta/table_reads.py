@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.reading.matrix import Matrices
-from isolitmus.model.reads import READ_RELATIONS
+from isolitmus.model.reads import NODE_SETS, READ_RELATIONS
 
 if TYPE_CHECKING:
     from isolitmus.checker.delta.table_circuit import FileRows, TableCircuit
@@ -97,4 +97,5 @@ class _ReadMatrices(Generic[B]):
             for (i, j), parts in self.pairs[name].items():
                 matrix[i][j] = self.gates.disj([*parts, matrix[i].get(j, self.gates.false)])
         sets = {name: [*members, *beside] for name, members in frames.sets.items()}
-        return Matrices(self.gates, self.exists, relations, sets)
+        first = [self.gates.true if i == self.init else self.gates.false for i in range(size)]
+        return Matrices(self.gates, self.exists, relations, sets | dict.fromkeys(NODE_SETS, first))

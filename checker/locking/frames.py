@@ -20,6 +20,7 @@ from isolitmus.checker.locking.rows import key_of
 from isolitmus.checker.locking.terms import AGAIN, BEFORE, MISSES, OWN, SAME, SCAN, TORN, UNDER
 from isolitmus.checker.running.row_reads import INIT
 from isolitmus.model.frame import FrameBuilder
+from isolitmus.model.reads import NODE_SETS
 from isolitmus.model.reason import Item
 from isolitmus.model.values import show_row
 
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from isolitmus.checker.locking.scans import Trace, Visit
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame
-    from isolitmus.model.vocabulary import Term
+    from isolitmus.model.term import Term
 
 __all__ = ["RELATIONS", "SETS", "scan_frame"]
 
 RELATIONS = ("so", "wr", "ww", "rw", "intermediate", "log", "rf", "po", "in", "rival")
-SETS = ("Writer", "Reader", "Aborted")
+SETS = ("Writer", "Reader", "Aborted", *NODE_SETS)
 NOBODY = ""
 
 
@@ -87,6 +88,7 @@ class _ScanFrame:
                             f"{event.name} r{number} {show_row(visit.version.values or ())}"
                         )
         self.builder.beside(INIT, *names)
+        self.builder.put("Initial", self.init)
         self.orders()
         self.overwrites()
         for node in self.nodes:

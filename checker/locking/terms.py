@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolitmus.model.vocabulary import Term
+from isolitmus.model.term import Term
 
 __all__ = ["AGAIN", "BEFORE", "MISSES", "OWN", "SAME", "SCAN", "TORN", "UNDER"]
 

@@ -25,7 +25,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.combine import outspoken
 from isolitmus.model.completion import completions
 from isolitmus.model.errors import Limit
-from isolitmus.model.reads import needs_reads
+from isolitmus.model.reads import needs_operations, needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 from isolitmus.model.vocabulary import BY_VERSIONS
 
@@ -63,10 +63,10 @@ def check_history(
     >>> check_history(History.parse("r1(x0) w1(x1) r2(x1) c1 c2"), level("serializable")).witness
     ('T1', 'T2')
     """
-    reads, budget = needs_reads(spec), budget or Budget()
+    budget = budget or Budget()
     orders = _uses_orders(history, spec)
     first = next(_possible(history, spec, orders=orders))
-    lacking = missing(first.frame(reasons=False, reads=reads), spec)
+    lacking = missing(_frame(first, spec, reasons=False), spec)
     if lacking:
         return Needs(lacking)
     if orders and "ww" not in spec.bound and history.unordered():
@@ -83,17 +83,17 @@ def check_history(
         ended = budget.spent()
         if ended is not None:
             return Unknown(f"{ended}; {tried:,} completions until then, none allowed")
-        frame = completion.frame(reasons=False, reads=reads)
+        frame = _frame(completion, spec, reasons=False)
         if holds(frame):
             return _allowed(completion, spec)
         if spec.silences and silent is None and permits(frame):
             silent = completion
         common = frame if common is None else _meet(common, frame)
     if silent is not None:
-        verdict = judge(silent.frame(reads=reads), spec)
+        verdict = judge(_frame(silent, spec), spec)
         assert isinstance(verdict, Silent)
         return verdict
-    shown = first.frame(reads=reads)
+    shown = _frame(first, spec)
     if common is not None and common.sets == shown.sets and increasing(spec):
         forced = judge(replace(common, reasons=shown.reasons), spec)
         if isinstance(forced, Forbidden):
@@ -102,6 +102,12 @@ def check_history(
         return judge(shown, spec)
     violations = _some_violations(history, spec, orders=orders)
     return Forbidden(violations, tried + 1 - len(violations))
+
+
+def _frame(completion: Completion | Linearised, spec: Spec, *, reasons: bool = True) -> Frame:
+    """The frame of a completion with the nodes that the spec looks at."""
+    operations = needs_operations(spec)
+    return completion.frame(reasons=reasons, reads=needs_reads(spec), operations=operations)
 
 
 def _possible(history: History, spec: Spec, *, orders: bool) -> Iterator[Completion | Linearised]:
@@ -116,7 +122,7 @@ def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
     history, spec, orders = proposing.history, proposing.spec, proposing.orders
     common = proposing.common()
     if common is not None and not admits(common, spec):
-        shown = proposing.first.frame(reads=needs_reads(spec))
+        shown = _frame(proposing.first, spec)
         return judge(replace(common, reasons=shown.reasons), spec)
     try:
         found = proposing.admitted(limit, budget)
@@ -129,7 +135,7 @@ def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
 
 def _allowed(completion: Completion | Linearised, spec: Spec) -> Allowed:
     """What the spec says of a completion that it admits."""
-    verdict = judge(completion.frame(reads=needs_reads(spec)), spec)
+    verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Allowed)
     committed = {f"T{number}" for number in completion.committed}
     found = [
@@ -147,7 +153,7 @@ def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Vio
 
 def _supposing(completion: Completion | Linearised, spec: Spec) -> Violation:
     """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
-    verdict = judge(completion.frame(reads=needs_reads(spec)), spec)
+    verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Forbidden)
     violation = verdict.violations[0]
     cycle = tuple(replace(edge, reason=_supposed(edge.reason)) for edge in violation.cycle)
@@ -168,11 +174,10 @@ def _supposed(reason: Reason) -> Reason:
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:
-    """Whether the version order has a say: in ww and rw, and in wr where predicates were read."""
+    """Whether the version order has a say: in ww, rw and fr, and in wr where predicates were read."""
     by_predicate = any(True for _ in history.predicate_reads())
-    return bool(
-        spec.needs & (BY_VERSIONS | {"wr", "wr-predicate"} if by_predicate else BY_VERSIONS)
-    )
+    of_predicates = {"wr", "wr-predicate", "wr-read"} if by_predicate else set()
+    return bool(spec.needs & (BY_VERSIONS | of_predicates))
 
 
 def _meet(a: Frame, b: Frame) -> Frame:

@@ -17,7 +17,7 @@ from isolitmus.checker.reading.graph import BitsetAlgebra
 from isolitmus.model.combine import names_in, unfolded
 from isolitmus.model.completion import Completion, completions, linear_extensions
 from isolitmus.model.operations import INITIAL
-from isolitmus.model.reads import needs_reads
+from isolitmus.model.reads import needs_operations, needs_reads
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Binary, Fold, Name
@@ -65,9 +65,11 @@ class Linearised:
                 found.append(Reason.of("sees", node=name, seen=names[:count]))
         return tuple(found)
 
-    def frame(self, *, reasons: bool = True, reads: bool = False) -> Frame:
+    def frame(
+        self, *, reasons: bool = True, reads: bool = False, operations: bool = False
+    ) -> Frame:
         """The completion's frame with ``co``, and ``vis`` where each has a prefix."""
-        frame = self.completion.frame(reasons=reasons, reads=reads)
+        frame = self.completion.frame(reasons=reasons, reads=reads, operations=operations)
         place = {t.number: i for i, t in enumerate(self.completion.history.transactions)}
         first = [INITIAL] if frame.beside else []
         place[INITIAL] = frame.transactions
@@ -103,11 +105,12 @@ def linearised(history: Recorded, spec: Spec, *, orders: bool = True) -> Iterato
     >>> [one.order for one in found]
     [(1, 2, 3), (1, 3, 2), (3, 1, 2)]
     """
-    reads, by_commit = needs_reads(spec), spec.bound.get("ww") == "co"
+    reads, operations = needs_reads(spec), needs_operations(spec)
+    by_commit = spec.bound.get("ww") == "co"
     asks = _asks(spec, "co"), _asks(spec, "vis")
     versions = orders and not by_commit
     for completion in completions(history, orders=versions):
-        frame = completion.frame(reasons=False, reads=reads)
+        frame = completion.frame(reasons=False, reads=reads, operations=operations)
         fold = Fold(BitsetAlgebra(frame), {})
         before, sees = (
             _pairs([e for e in exprs if names_in([e], {}) <= {*frame.names()}], fold, completion)

@@ -131,7 +131,7 @@ class Supports:
 
     def _end(self, node: int) -> Support:
         """How the transaction of a node ended: a literal, if nobody knows."""
-        if self.frame.is_read(node):
+        if self.frame.is_operation(node):
             found = self.frame.relations["in"].rows[node]
             return self._end(next(bits(found))) if found else NOTHING
         if node == self.frame.transactions:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.recorded.choosing import Choosing, Events
+from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.events import Events
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
 from isolitmus.checker.recorded.replaying import misread
@@ -111,7 +112,8 @@ def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
         return JudgedRecord(seen.history, level, "forbidden", cycle=closing(choosing))
     events = order_of(choosing, budget)
     if events is None:
-        reason = f"none of the orders of {len(choosing.open) // 2} pairs of versions has no cycle"
+        pairs = len(choosing.open(budget)) // 2
+        reason = f"none of the orders of {pairs} pairs of versions has no cycle"
         return JudgedRecord(seen.history, level, "forbidden", reason=reason)
     each = choosing.events.each
     wrong = misread(seen, level, events)

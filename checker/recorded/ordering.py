@@ -2,97 +2,170 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.clocks import direct
-from isolitmus.checker.recorded.topology import cycle_of, path_of, topological
+from isolitmus.checker.recorded.clocks import clocks, direct, reaches
+from isolitmus.checker.recorded.topology import knots, topological
+from isolitmus.checker.recorded.writers import ranges, span
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
     from isolitmus.checker.recorded.choosing import Choosing
     from isolitmus.model.budget import Budget
 
+    Leads = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+
 __all__ = ["order_of"]
 
+STEP = 1_000_000
+"""How many pairs of edges are looked at between two looks at the budget."""
 CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
 
 def order_of(choosing: Choosing, budget: Budget) -> NDArray[np.int64] | None:
     """The events in an order that the level admits; None: there is none. TimeLimit if the ``budget`` ends it."""
-    source, target = direct(choosing.graph, choosing.chain)
+    known = direct(choosing.graph, choosing.chain)
     size = len(choosing.chain)
-    order = topological(size, source, target)
-    edges, option = choosing.open.edges()
-    tails, heads = choosing.events.of(edges)
+    order = topological(size, *known)
     place = np.empty(size, np.int64)
     place[order] = np.arange(size)
-    ends = choosing.events.end(choosing.open.first), choosing.events.end(choosing.open.second)
-    guess = place[ends[0]] < place[ends[1]]
-    if (place[tails] < place[heads])[guess[option]].all():
+    if _explains(choosing, place):
         return order
-    return _solved(choosing, guess, (source, target), (tails, heads, option), budget)
+    return _solved(choosing, known, place, budget)
+
+
+def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
+    """Whether no version is there before those who read an earlier one began; at snapshot isolation, before
+    who wrote it began, either. Events have these places in an order that keeps what is known.
+    """
+    events, read = choosing.events, choosing.following
+    size = choosing.seen.initial + 1
+    key, writer = read.writers_by_key()
+    order = np.lexsort((place[events.end(writer)], key))
+    key, writer = key[order], writer[order]
+    same = key[1:] == key[:-1]
+    before, then = writer[:-1][same], writer[1:][same]
+    if events.level == "snapshot-isolation" and (
+        (place[events.end(before)] > place[events.begin(then)]).any()
+    ):
+        return False
+    version, was_read = span(read.version, key[:-1][same] * size + before)
+    found = was_read > 0
+    version, then = version[found], then[found]
+    many = read.many[version]
+    reader = choosing.seen.reader[read.reads[ranges(read.first[version], many)]]
+    then = np.repeat(then, many)
+    missed = (reader != then) & (place[events.begin(reader)] > place[events.end(then)])
+    return not missed.any()
 
 
 def _solved(
     choosing: Choosing,
-    guess: NDArray[np.bool_],
     known: tuple[NDArray[np.int64], NDArray[np.int64]],
-    optional: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64] | None:
-    """By a solver: one variable says of two transactions who is first, of all keys that both write."""
+    """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
     from pysat.solvers import Solver
 
-    first, second = choosing.open.first, choosing.open.second
-    size = len(choosing.chain)
-    tails, heads, option = optional
+    clock = clocks(choosing.graph, choosing.chain)
+    if clock is None:
+        return None
+    open_ = choosing.open(budget)
+    first, second = open_.first, open_.second
+    size = len(place)
+    edges, option = open_.edges()
+    tails, heads = choosing.events.of(edges)
     _, variable = np.unique(
         np.minimum(first, second) * size + np.maximum(first, second), return_inverse=True
     )
     literal = (variable + 1) * np.where(first < second, 1, -1)
+    end = choosing.events.end
+    guess = place[end(first)] < place[end(second)]
+    leads = partial(reaches, clock, choosing.chain)
+    new = ~leads(tails, heads)
+    tails, heads, of = tails[new], heads[new], literal[option[new]]
     with Solver(name="glucose4") as solver:
         solver.set_phases(np.unique(literal[guess]).tolist())
+        for pair in _pairs(leads, (tails, heads), of, place, budget).tolist():
+            solver.add_clause([-one for one in pair])
         while True:
             with budget.stopping(solver.interrupt):
                 found = solver.solve_limited(expect_interrupt=True)
             if not found:
                 return None
             true = np.array(solver.get_model() or [0])
-            value = np.zeros(int(variable.max()) + 2, np.int64)
-            value[np.abs(true)[np.abs(true) < len(value)]] = true[np.abs(true) < len(value)]
-            value[value == 0] = 1
-            taken = np.sign(literal) == np.sign(value[np.abs(literal)])
-            which = np.flatnonzero(taken[option])
-            source = np.concatenate([known[0], tails[which]])
-            target = np.concatenate([known[1], heads[which]])
+            value = np.ones(int(variable.max()) + 2, np.int64)
+            true = true[np.abs(true) < len(value)]
+            value[np.abs(true)] = np.sign(true)
+            taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
+            source = np.concatenate([known[0], tails[taken]])
+            target = np.concatenate([known[1], heads[taken]])
             order = topological(size, source, target)
             if len(order) == size:
                 return order
-            for cycle in _cycles(size, source, target, len(known[0])):
-                used = option[
-                    which[[edge - len(known[0]) for edge in cycle if edge >= len(known[0])]]
-                ]
-                solver.add_clause([-int(one) for one in np.unique(literal[used])])
+            knot = knots(size, source, target)
+            inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
+            for number in np.unique(knot[tails[inside]]).tolist():
+                on = inside[knot[tails[inside]] == number]
+                for cycle in _cycles(leads, tails[on], heads[on]):
+                    solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 
 
+def _pairs(
+    leads: Leads,
+    edges: tuple[NDArray[np.int64], NDArray[np.int64]],
+    literal: NDArray[np.int64],
+    place: NDArray[np.int64],
+    budget: Budget,
+) -> NDArray[np.int64]:
+    """The literals of which no two can be true: an edge of the one and one of the other are on a cycle. Two
+    such edges overlap in any order that keeps what is known.
+    """
+    tails, heads = edges
+    low, high = np.minimum(place[tails], place[heads]), np.maximum(place[tails], place[heads])
+    sort = np.argsort(low, kind="stable")
+    tails, heads, literal = tails[sort], heads[sort], literal[sort]
+    here = np.arange(len(sort))
+    many = np.searchsorted(low[sort], high[sort], "right") - here - 1
+    found = [np.zeros((0, 2), np.int64)]
+    for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(many) // STEP)) + 1):
+        budget.check()
+        one, other = np.repeat(rows, many[rows]), ranges(rows + 1, many[rows])
+        for a, b in ((0, 1), (1, 0)):
+            ends = (one, other)
+            both = leads(heads[ends[a]], tails[ends[b]])
+            one, other = one[both], other[both]
+        pair = np.sort(np.stack([literal[one], literal[other]], axis=1), axis=1)
+        found.append(np.unique(pair[pair[:, 0] != -pair[:, 1]], axis=0))
+    return np.unique(np.concatenate(found), axis=0)
+
+
 def _cycles(
-    size: int, source: NDArray[np.int64], target: NDArray[np.int64], known: int
-) -> set[frozenset[int]]:
-    """Some cycles, as sets of edges: short ones through edges that were chosen."""
-    shortest = cycle_of(size, source, target)
-    assert shortest is not None
-    found = {frozenset(shortest)}
-    free = np.zeros(size, bool)
-    free[topological(size, source, target)] = True
-    core = np.flatnonzero(~free[source] & ~free[target])
-    chosen = core[core >= known]
-    for edge in chosen[:: max(1, len(chosen) // CYCLES)].tolist():
-        path = path_of(size, source[core], target[core], int(target[edge]), {int(source[edge])})
-        if path is not None:
-            found.add(frozenset([edge, *core[[*path]].tolist()]))
-    return found
+    leads: Leads, tails: NDArray[np.int64], heads: NDArray[np.int64]
+) -> Iterator[NDArray[np.int64]]:
+    """Short cycles through some of the edges, each as the edges that are on it; what is known leads from one to the
+    next.
+    """
+    for start in range(0, len(tails), max(1, len(tails) // CYCLES)):
+        back = np.full(len(tails), -1)
+        reached = np.array([start])
+        while len(reached) and back[start] < 0:
+            others = np.flatnonzero(back < 0)
+            step = leads(heads[reached][:, None], tails[others])
+            there = step.any(axis=0)
+            back[others[there]] = reached[step[:, there].argmax(axis=0)]
+            reached = others[there]
+        if back[start] >= 0:
+            cycle = [int(back[start])]
+            while cycle[-1] != start:
+                cycle.append(int(back[cycle[-1]]))
+            yield np.array(cycle)

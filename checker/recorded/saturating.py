@@ -18,13 +18,14 @@ import numpy as np
 
 from isolitmus.checker.recorded.clocks import add, chained, clocks
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
+from isolitmus.checker.recorded.writers import Writers, ranges, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.checker.recorded.observing import Attributed
 
-__all__ = ["happens_before", "ranges", "saturated"]
+__all__ = ["happens_before", "saturated"]
 
 
 def saturated(seen: Attributed, level: str) -> Arrows:
@@ -51,16 +52,6 @@ def happens_before(seen: Attributed, edges: Arrows) -> NDArray[np.int32] | None:
     return clocks(graph, chain)
 
 
-def ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """So many numbers from each start, one range after another.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    offset = np.cumsum(count) - count
-    return np.arange(int(count.sum())) - np.repeat(offset - start, count)
-
-
 def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
     """t2 is read from by t3, which reads x of t1 (``ordered``: later): t2 writes x."""
     size = len(seen.counts) + 1
@@ -71,8 +62,8 @@ def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
     # Of each pair either what t2 wrote is looked up among what t3 read, or the other way round.
     wrote = np.argsort(seen.written_by, kind="stable")
     by_writer = seen.written_by[wrote]
-    w_low, w_many = _span(by_writer, t2)
-    r_low, r_many = _span(seen.reader[last], t3)
+    w_low, w_many = span(by_writer, t2)
+    r_low, r_many = span(seen.reader[last], t3)
     few = w_many <= r_many
     parts = []
     for pick, low, many in ((few, w_low, w_many), (~few, r_low, r_many)):
@@ -83,7 +74,7 @@ def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
             width = int(seen.key.max(initial=0)) + 1
             inside = key < width
             pair, key = pair[inside], key[inside]
-            low_read, many_read = _span(cells, t3[pair] * width + key)
+            low_read, many_read = span(cells, t3[pair] * width + key)
             read = last[ranges(low_read, many_read)]
             pair = np.repeat(pair, many_read)
         else:
@@ -118,32 +109,14 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return found, index
 
 
-def _span(
-    column: NDArray[np.int64], wanted: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where in a sorted column each number begins, and how often it is there."""
-    low = np.searchsorted(column, wanted, "left")
-    return low, np.searchsorted(column, wanted, "right") - low
-
-
 def _in_sessions(seen: Attributed, clock: NDArray[np.int32]) -> Arrows:
     """t2 is, of each session, the latest one that writes x and that the clock of t3 has."""
-    chain = seen.chains()
-    size, width = len(chain), clock.shape[1]
-    # A key and a session in which it is written are one number; the writers of each are in order.
-    place = seen.written_key * width + chain[seen.written_by]
-    order = np.lexsort((seen.written_by, place))
-    place, writers = place[order], seen.written_by[order]
-    kinds = np.unique(place)
+    writers = Writers(seen)
     _, one = _last(seen)
-    low, many = _span(kinds // width, seen.key[one])
-    read = np.repeat(one, many)
-    session = kinds[ranges(low, many)]
-    latest = clock[seen.reader[read], session % width].astype(np.int64)
-    latest -= latest == seen.reader[read]
-    at = np.searchsorted(place * size + writers, session * size + latest, "right") - 1
-    there = (latest >= 0) & (at >= 0)
-    read, session, at = read[there], session[there], at[there]
-    found = (place[at] == session) & (writers[at] != seen.writer[read])
-    read, at = read[found], at[found]
-    return Arrows.of("co", writers[at], seen.writer[read], seen.read[read])
+    row, slot = writers.slots(seen.key[one])
+    read = one[row]
+    bound = clock[seen.reader[read], writers.chain[slot]].astype(np.int64)
+    writer = writers.latest(slot, bound - (bound == seen.reader[read]))
+    found = (writer >= 0) & (writer != seen.writer[read])
+    read = read[found]
+    return Arrows.of("co", writer[found], seen.writer[read], seen.read[read])

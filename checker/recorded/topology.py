@@ -6,6 +6,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import networkx as nx
 import numpy as np
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["adjacency", "cycle_of", "path_of", "topological"]
+__all__ = ["adjacency", "cycle_of", "knots", "path_of", "topological"]
 
 STARTS = 64
 """From how many nodes a shortest cycle is looked for."""
@@ -75,6 +76,25 @@ def cycle_of(
         if found is not None and (best is None or len(found) < len(best)):
             best = tuple(edges[[*found]].tolist())
     return best if best is not None else _walked(source, target, edges)
+
+
+def knots(size: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each node the number of its strongly connected component, -1 where it is on no cycle.
+
+    >>> knots(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3])).tolist()
+    [0, 0, -1, -1]
+    """
+    ahead, behind = np.zeros((2, size), bool)
+    ahead[topological(size, source, target)] = True
+    behind[topological(size, target, source)] = True
+    core = ~(ahead | behind)
+    inside = core[source] & core[target]
+    graph = nx.DiGraph(zip(source[inside].tolist(), target[inside].tolist(), strict=True))
+    found = np.full(size, -1)
+    components = (one for one in nx.strongly_connected_components(graph) if len(one) > 1)
+    for number, component in enumerate(components):
+        found[list(component)] = number
+    return found
 
 
 def path_of(

@@ -12,7 +12,7 @@ from isolitmus.checker.recorded.topology import cycle_of, path_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.recorded.choosing import Alternatives, Choosing
+    from isolitmus.checker.recorded.choosing import Choosing
     from isolitmus.checker.recorded.observing import Attributed
 
 __all__ = ["closing", "traced"]
@@ -97,29 +97,23 @@ class _Trace:
         stage = int(np.searchsorted(self.ends, edge, "right"))
         if not stage:
             return plain
-        options = self.choosing.forced[stage - 1]
         if plain.kind == "ww":
-            here = np.flatnonzero(
-                (options.first == plain.source) & (options.second == plain.target)
-            )
-            return self._order(options, here.tolist(), stage)
-        at = np.flatnonzero(
-            (options.read == plain.read) & (options.second[options.option] == plain.target)
-        )
-        order = self._order(options, options.option[at].tolist(), stage)
+            return self._order(plain.source, plain.target, stage)
+        assert plain.read is not None
+        writer = int(seen.writer[np.flatnonzero(seen.read == plain.read)[0]])
+        order = self._order(writer, plain.target, stage)
         return Precedence(seen.history, plain.source, plain.target, "rw", plain.read, (order,))
 
-    def _order(self, options: Alternatives, which: Sequence[int], stage: int) -> Precedence:
+    def _order(self, first: int, second: int, stage: int) -> Precedence:
         """Why a version comes before another: what an edge of the opposite would close."""
         seen, before = self.choosing.seen, int(self.ends[stage - 1])
         size, known = len(self.choosing.chain), (self.source[:before], self.target[:before])
-        first, second = options.first[which[0]], options.second[which[0]]
-        for other in self._opposite(int(first), int(second)):
+        for other in self._opposite(first, second):
             (source,), (target,) = self.choosing.events.of(other)
             path = path_of(size, *known, int(target), {int(source)})
             if path is not None:
                 because = (_plain(seen, other, 0), *self.steps(path))
-                return Precedence(seen.history, int(first), int(second), "ww", None, because)
+                return Precedence(seen.history, first, second, "ww", None, because)
         raise AssertionError(f"{first} before {second} follows from nothing")
 
     def _opposite(self, first: int, second: int) -> Iterator[Arrows]:

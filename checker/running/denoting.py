@@ -12,7 +12,7 @@ from isolitmus.model.combine import names_in
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.readable import Readable
-from isolitmus.model.reads import needs_reads
+from isolitmus.model.reads import needs_operations, needs_reads
 from isolitmus.model.relation import bits
 from isolitmus.model.spec import Fold, Name
 
@@ -66,15 +66,16 @@ def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
     [(('T1', 'T2'), ('T2', 'T1'))]
     """
     reads = spec is not None and needs_reads(spec)
+    operations = spec is not None and needs_operations(spec)
     failed: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     if isinstance(test, HistoryTest):
         unknown = test.history.undetermined()
         if spec is not None and "co" in spec.bound:
-            frame = next(linearised(test.history, spec)).frame(reads=reads)
+            frame = next(linearised(test.history, spec)).frame(reads=reads, operations=operations)
             unknown = (*unknown, "nobody observed in what order they commit")
         else:
-            frame = next(test.history.frames(reads=reads))
+            frame = next(test.history.frames(reads=reads, operations=operations))
     else:
         execution = execute(test)
         frame = execution_frame(execution, reads=reads)

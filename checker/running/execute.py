@@ -19,7 +19,7 @@ from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
 from isolitmus.model.failing import UNNAMED
-from isolitmus.model.reads import READ_RELATIONS, needs_reads
+from isolitmus.model.reads import NODE_SETS, READ_RELATIONS, needs_reads
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
 from isolitmus.model.supposing import OpenQuestion, asked_by
@@ -135,7 +135,7 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
         )
     if own.carry_out is not None:  # it has no check of commits by axioms
         return own
-    lacking = sorted(_named(protocol) - (own.terms.keys() - READ_RELATIONS))
+    lacking = sorted(_named(protocol) - (own.terms.keys() - {*READ_RELATIONS, *NODE_SETS}))
     if lacking:
         raise SpecError(
             f"{protocol.name} needs {', '.join(lacking)}, which the check of a commit does not have"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.running.chains import chains
 from isolitmus.checker.running.row_reads import add_row_reads
 from isolitmus.model.frame import FrameBuilder
-from isolitmus.model.reads import READ_RELATIONS
+from isolitmus.model.reads import NODE_SETS, READ_RELATIONS
 from isolitmus.model.reason import Item
 from isolitmus.model.vocabulary import relations_of, sets_of
 
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from isolitmus.checker.running.chains import RowVersion
     from isolitmus.model.execution import Event, RowRead
     from isolitmus.model.frame import Frame
+    from isolitmus.model.term import Term
     from isolitmus.model.values import Row
-    from isolitmus.model.vocabulary import Term
 
-__all__ = ["BASIC", "RELATIONS", "SETS", "dependencies", "frame"]
+__all__ = ["BASIC", "BASIC_SETS", "RELATIONS", "SETS", "dependencies", "frame"]
 
 BASIC = relations_of("histories", "logs")
 RELATIONS = (*BASIC, *READ_RELATIONS)
-SETS = sets_of("histories", "logs")
+BASIC_SETS = sets_of("histories", "logs")
+SETS = (*BASIC_SETS, *NODE_SETS)
 
 
 def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
@@ -40,7 +41,7 @@ def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False)
     A transaction is a session of its own unless it names one that it shares. ``reasons`` False
     leaves out why, for counting; ``reads`` True gives it the reads as nodes, see
     ``checker.running.row_reads``. Relations: see RELATIONS, of which those of the reads are there only
-    with them; sets: SETS. Of a footprint it asks only whether there is one, and for its table.
+    with them; sets: SETS, likewise. Of a footprint it asks only whether there is one, and for its table.
     """
     builder = dependencies(events, reasons=reasons)
     if reads:
@@ -59,7 +60,7 @@ def dependencies(
     format's own, by their terms.
     """
     names = [event.name for event in events]
-    builder = FrameBuilder(names, (*BASIC, *relations), (*SETS, *sets), reasons=reasons)
+    builder = FrameBuilder(names, (*BASIC, *relations), (*BASIC_SETS, *sets), reasons=reasons)
     for i, event in enumerate(events):
         builder.put("Reader" if event.version is None else "Writer", i)
     _orders(events, builder)

@@ -4,7 +4,7 @@ After the transactions, whose positions stay, come ``init``, the transaction tha
 one node for each transaction, read of it, and row: the rows of the table that anyone wrote or that
 the read matched. (The others have one version, which everyone sees: nothing rests on them.) A read
 sees the last version of a row at or before its read version, never one of its own transaction, whose
-commit comes later. ``init`` and the reads are in no set. Relations are those of ``model.reads``:
+commit comes later. ``init`` is in the set ``Initial``, the reads are in none. Relations are those of ``model.reads``:
 
 - ``rf``: from the writer of the version seen; ``init`` if that is the initial one, or not born yet;
 - ``po``: nothing, since a transaction is one statement and its reads have no order among them;
@@ -20,7 +20,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.running.chains import RowVersion, chains
-from isolitmus.model.reads import READ_RELATIONS
+from isolitmus.model.reads import NODE_SETS, READ_RELATIONS
 from isolitmus.model.reason import Item
 from isolitmus.model.values import show_row
 
@@ -95,8 +95,9 @@ class _RowReadPairs:
         self.observations = list(_observations(events))
 
     def add(self) -> None:
-        self.builder.have(*READ_RELATIONS)
+        self.builder.have(*READ_RELATIONS, sets=NODE_SETS)
         self.builder.beside(INIT, *self.names())
+        self.builder.put("Initial", len(self.events))
         for k, observed in enumerate(self.observations, len(self.events) + 1):
             self.connect(k, observed)
         for i, event in enumerate(self.events):

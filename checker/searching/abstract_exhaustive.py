@@ -9,11 +9,9 @@ is shared with the solver's search but the frame; each is the other's oracle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from itertools import combinations_with_replacement, islice, permutations
+from itertools import permutations
 from itertools import product as cartesian
-from math import factorial, prod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +24,16 @@ from isolitmus.checker.searching.abstract import (
     uses_versions,
     varied,
 )
-from isolitmus.checker.searching.intervals import intervals
+from isolitmus.checker.searching.abstract_frames import AbstractFrames
+from isolitmus.checker.searching.listing_histories import (
+    ends_in_time,
+    links_and_ends,
+    option_lists,
+    readings,
+    reads_late,
+    sizes_of_keys,
+    version_ranks,
+)
 from isolitmus.checker.searching.product import Product
 from isolitmus.model.budget import Budget
 
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.checker.searching.abstract import OrderMatrix
+    from isolitmus.checker.searching.listing_histories import Flags, KeyOption, Rank
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
 
@@ -46,16 +54,6 @@ __all__ = ["HistoryBatch", "history_batches", "search"]
 LARGEST = 1 << 22
 """The most members of one batch, of up to FEW transactions; with more there are more Booleans of each."""
 FEW = 4
-LISTED = 1 << 12
-"""So much of what transactions may do with one key is listed at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
-    """What n transactions do with one key: who writes it, who reads it from whom (or None)."""
-
-    writes: tuple[bool, ...]
-    sources: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,8 @@ class HistoryBatch:
     """The choices that a history is made of."""
     histories: Histories[int]
     """What each does, a bit for each."""
+    frames: AbstractFrames[int]
+    """What specs see of them."""
     orders: tuple[OrderMatrix[int], ...]
     """The version orders of each key."""
     valid: Bits
@@ -101,7 +101,7 @@ class HistoryBatch:
         observed: bool,
     ) -> int:
         """In which frames the spec holds, if this is the commit order."""
-        said = admitted(self.histories.frames(spec, orders, linear), spec)
+        said = admitted(self.frames.of(spec, orders, linear), spec)
         if linear is None or not observed or spec.bound.get("ww") != "co":
             return said
         return said & self.histories.agreeing(self.orders, linear.co)
@@ -205,14 +205,14 @@ def history_batches(
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)
     most = LARGEST if n <= FEW else LARGEST * FEW * FEW // (n * n)
-    for links, ends in _shapes(n, vary):
-        for operations, used, groups in _sizes(n):
+    for links, ends in links_and_ends(n, vary):
+        for operations, used, groups in sizes_of_keys(n):
             if used > keys:
                 continue
-            for joined, aborted, ended in _in_time(n, links, ends, vary):
-                for lists in _lists(groups, aborted, most, ordered=ordered):
-                    for reading in _readings(n, used, needs):
-                        for ranks, more in _ranks(lists, most, ordered=ordered):
+            for joined, aborted, ended in ends_in_time(n, links, ends, vary):
+                for lists in option_lists(groups, aborted, most, ordered=ordered):
+                    for reading in readings(n, used, needs):
+                        for ranks, more in version_ranks(lists, most, ordered=ordered):
                             size = (links, ends, operations, used)
                             shape = (joined, aborted, ended)
                             yield _batch(
@@ -220,155 +220,9 @@ def history_batches(
                             )
 
 
-Flags = tuple[bool, ...]
-Rank = tuple[int, ...]
-
-
-def _shapes(n: int, vary: Varied) -> list[tuple[int, int]]:
-    """How many continue the session of the one before, and how many aborted."""
-    return [
-        (links, ends)
-        for links in range(n if vary.sessions else 1)
-        for ends in range(n + 1 if vary.aborts else 1)
-    ]
-
-
-def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
-    """Who continues whose session, and who aborted; who aborted is in no session."""
-    for joined in _some(n - 1, links):
-        for aborted in _some(n, ends):
-            pairs = zip(joined, aborted, aborted[1:], strict=False)
-            if not any(together and (a or b) for together, a, b in pairs):
-                yield joined, aborted
-
-
-def _in_time(
-    n: int, links: int, ends: int, vary: Varied
-) -> Iterator[tuple[Flags, Flags, list[list[bool]] | None]]:
-    """The same with who had ended when another one began, if that may vary; sessions go on in real time."""
-    for joined, aborted in _ends(n, links, ends):
-        if not vary.times:
-            yield joined, aborted, None
-            continue
-        for ended in intervals(n):
-            if all(ended[t][t + 1] for t, together in enumerate(joined) if together):
-                yield joined, aborted, ended
-
-
-def _some(n: int, count: int) -> Iterator[Flags]:
-    """So many of n, in every way."""
-    if n == count == 0:
-        yield ()
-    if count < n:
-        yield from ((False, *rest) for rest in _some(n - 1, count))
-    if count:
-        yield from ((True, *rest) for rest in _some(n - 1, count - 1))
-
-
-def _sizes(n: int) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...]]]:
-    """Every choice for each key of how many operations there are and how many of them write, fewest
-    operations first, then fewest keys; with the number of operations, of keys used.
-    """
-    sizes = sorted(((w + r, w) for w in range(n + 1) for r in range(n + 1)), reverse=True)
-    for operations in range(n, 2 * n * len(KEYS) + 1):
-        found = [
-            (sum(size > 0 for size, _ in groups), groups)
-            for groups in combinations_with_replacement(sizes, len(KEYS))
-            if sum(size for size, _ in groups) == operations
-        ]
-        yield from ((operations, keys, groups) for keys, groups in sorted(found))
-
-
-def _options(size: tuple[int, int], aborted: Flags) -> Iterator[_Option]:
-    """What transactions may do with one key, in so many operations, of which so many write; nobody reads who
-    aborted.
-    """
-    operations, writers = size
-    for writes in _some(len(aborted), writers):
-        for sources in _sources(writes, operations - writers, aborted, 0):
-            yield _Option(writes, sources)
-
-
-def _sources(writes: Flags, reads: int, aborted: Flags, t: int) -> Iterator[tuple[int | None, ...]]:
-    n = len(writes)
-    if reads > n - t - sum(aborted[t:]):
-        return
-    if t == n:
-        yield ()
-        return
-    yield from ((None, *rest) for rest in _sources(writes, reads, aborted, t + 1))
-    if reads and not aborted[t]:
-        for source in (n, *(s for s in range(n) if s != t and writes[s])):
-            yield from ((source, *rest) for rest in _sources(writes, reads - 1, aborted, t + 1))
-
-
-def _lists(
-    groups: Sequence[tuple[int, int]], aborted: Flags, most: int, *, ordered: bool
-) -> Iterator[list[list[_Option]]]:
-    """What transactions may do with each key, so much of it at a time that a batch is of bearable size."""
-    first, second, third = (partial(_options, size, aborted) for size in groups)
-    for x in _cut(first(), LISTED):
-        for y in _cut(second(), LISTED):
-            for z in _cut(third(), LISTED):
-                yield from _pieces([x, y, z], most, ordered=ordered)
-
-
-T = TypeVar("T")
-
-
-def _cut(things: Iterator[T], length: int) -> Iterator[list[T]]:
-    while some := list(islice(things, length)):
-        yield some
-
-
-def _pieces(
-    lists: list[list[_Option]], most: int, *, ordered: bool
-) -> Iterator[list[list[_Option]]]:
-    """The product cut into batches of bearable size."""
-    size = prod(len(options) * (_orders(options) if ordered else 1) for options in lists)
-    longest = max(range(len(lists)), key=lambda k: len(lists[k]))
-    half = len(lists[longest]) // 2
-    if size <= most or not half:
-        yield lists
-        return
-    for part in (lists[longest][:half], lists[longest][half:]):
-        yield from _pieces([*lists[:longest], part, *lists[longest + 1 :]], most, ordered=ordered)
-
-
-def _orders(options: list[_Option]) -> int:
-    """The number of version orders of a key: as many have written it in all of these."""
-    return factorial(sum(options[0].writes))
-
-
-def _ranks(
-    lists: list[list[_Option]], most: int, *, ordered: bool
-) -> Iterator[tuple[Sequence[list[Rank]], bool]]:
-    """Version orders of each key, so many at a time that a batch is of bearable size, and whether there are
-    more: for each writer its place.
-    """
-    if not ordered:
-        yield (), False
-        return
-    size = prod(len(options) * _orders(options) for options in lists)
-    each = LARGEST if size <= most else max(1, int((most // prod(map(len, lists))) ** (1 / 3)))
-    first, second, third = (sum(options[0].writes) for options in lists)
-    left = prod(-(-_orders(options) // each) for options in lists)
-    for x in _cut(permutations(range(first)), each):
-        for y in _cut(permutations(range(second)), each):
-            for z in _cut(permutations(range(third)), each):
-                left -= 1
-                yield [x, y, z], left > 0
-
-
-def _readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """For each transaction the order in which it reads the keys, if any spec can see it."""
-    every = permutations(range(keys)) if "po" in needs else [tuple(range(keys))]
-    return cartesian([(*order, *range(keys, len(KEYS))) for order in every], repeat=n)
-
-
 def _batch(
     measure: tuple[int, int, int, int],
-    lists: list[list[_Option]],
+    lists: list[list[KeyOption]],
     shape: tuple[Flags, Flags, list[list[bool]] | None],
     reading: tuple[tuple[int, ...], ...],
     ranks: Sequence[list[Rank]],
@@ -421,15 +275,17 @@ def _batch(
     joins, ends = ([true if choice else 0 for choice in row] for row in (joined, aborted))
     ended = None if times is None else [[true if one else 0 for one in row] for row in times]
     for x in range(count) if times is not None else ():
-        late = np.array([_reads_late(option, times or []) for option in lists[x]])
+        late = np.array([reads_late(option, times or []) for option in lists[x]])
         busy &= ~late.reshape([-1 if axis == x else 1 for axis in range(count)])
     histories = Histories(product.booleans, writes, sources, joins, first, ends, ended)
     return HistoryBatch(
-        measure, product, histories, tuple(orders), busy.ravel(), groups, reading, more
+        measure,
+        product,
+        histories,
+        AbstractFrames(histories),
+        tuple(orders),
+        busy.ravel(),
+        groups,
+        reading,
+        more,
     )
-
-
-def _reads_late(option: _Option, ended: list[list[bool]]) -> bool:
-    """Whether somebody reads from one who began after he had ended."""
-    n = len(ended)
-    return any(s is not None and s < n and ended[t][s] for t, s in enumerate(option.sources))

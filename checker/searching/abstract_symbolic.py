@@ -24,7 +24,14 @@ from isolitmus.checker.searching.abstract import (
     uses_versions,
     varied,
 )
-from isolitmus.checker.searching.intervals import crossings
+from isolitmus.checker.searching.abstract_frames import AbstractFrames
+from isolitmus.checker.searching.choosing_times import (
+    between_moments,
+    between_times,
+    interval_order,
+    slots_of,
+)
+from isolitmus.checker.searching.slots import Slots
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.number import many
@@ -88,13 +95,14 @@ class _HistorySpace:
         self.examined = 0
         self.gates = Gates()
         self.histories = _histories(self.gates, n, vary, a, b)
+        self.frames = AbstractFrames(self.histories)
         self.given: list[OrderMatrix[int]] = []
         if vary.observed:
             self.given = [self.gates.order(n) for _ in KEYS]
         self.universal = (uses_versions(b) and not self.given) or "co" in b.bound
         orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])
         linear = _some_linear(self.gates, self.histories, a, self.given)
-        admit(self.gates, self.histories.frames(a, orders, linear), a)
+        admit(self.gates, self.frames.of(a, orders, linear), a)
         by_number = [[1 if i < j else -1 for j in range(n)] for i in range(n)]
         if self.universal and not orders:
             orders = [by_number] * len(KEYS)
@@ -107,7 +115,7 @@ class _HistorySpace:
         agrees = self.gates.true
         if linear is not None and self.given and self.b.bound.get("ww") == "co":
             agrees = self.histories.agreeing(self.given, linear.co)
-        forbid(self.gates, self.histories.frames(self.b, orders, linear), self.b, unless=-agrees)
+        forbid(self.gates, self.frames.of(self.b, orders, linear), self.b, unless=-agrees)
 
     def propose(self, assumptions: Sequence[int]) -> Model | None:
         """A history that the second spec forbids, whatever the version order."""
@@ -157,7 +165,7 @@ class _HistorySpace:
             histories = Histories(gates, *_fixed(self.histories, model))
             orders = [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]  # fmt: skip
             linear = _some_linear(gates, histories, self.b, given)
-            frames = histories.frames(self.b, given or orders, linear)
+            frames = AbstractFrames(histories).of(self.b, given or orders, linear)
             admit(gates, frames, self.b)
             if shared:
                 for name in ("so", "wr"):
@@ -183,6 +191,8 @@ class _HistorySpace:
                 found.append(h.writes[t][x])
             found += [before for row in h.first[t] for before in row.values()]
         found += [-pair for row in h.ended or () for pair in row]
+        if h.slots is not None:
+            found += [pair for k, row in enumerate(h.slots.before) for pair in row[k + 1 :]]
         return found + [pair for order in self.given for row in order for pair in row]
 
     def measures(self) -> Iterator[list[int]]:
@@ -253,7 +263,7 @@ def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> Linea
     return Linear(co, vis if spec.bound.get("vis") == "snapshots" else None)
 
 
-def _constant(model: Model, order: OrderMatrix[int]) -> OrderMatrix[int]:
+def _constant(model: Model, order: Sequence[Sequence[int]]) -> OrderMatrix[int]:
     return [[1 if model[pair] else -1 for pair in row] for row in order]
 
 
@@ -275,17 +285,24 @@ def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[in
             sources[t].append(options)
     joined = [gates.new() if vary.sessions else gates.false for _ in range(n - 1)]
     aborted = [gates.new() if vary.aborts else gates.false for _ in range(n)]
+    slots = slots_of(gates, n) if vary.moments else None
     first: list[list[dict[int, int]]] = []
-    for _ in range(n):
-        if any("po" in spec.needs for spec in specs):
+    for t in range(n):
+        if slots is not None:
+            reads = [slots.read(t, x) for x in keys]
+            order = [[slots.before[p][q] for q in reads] for p in reads]
+            first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
+        elif any("po" in spec.needs for spec in specs):
             order = gates.order(len(KEYS))
             first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
         else:
             first.append([{y: gates.true for y in keys if y > x} for x in keys])
-    ended = _interval_order(gates, n) if vary.times else None
-    histories = Histories(gates, writes, sources, joined, first, aborted, ended)
+    ended = interval_order(gates, n) if vary.times else None
+    histories = Histories(gates, writes, sources, joined, first, aborted, ended, slots)
     if ended is not None:
-        _in_time(gates, histories, ended)
+        between_times(gates, histories, ended)
+    if slots is not None:
+        between_moments(gates, histories, slots)
     for t in range(n):
         reads = [s for x in keys for s in sources[t][x].values()]
         gates.add(*writes[t], *reads)
@@ -296,25 +313,6 @@ def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[in
         gates.add(-used[x], used[x - 1])
     _descending(gates, histories)
     return histories
-
-
-def _interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
-    """Who had ended when another one began: any order of intervals."""
-    ended = [[gates.false if i == j else gates.new() for j in range(n)] for i in range(n)]
-    for (a, b), (c, d), then in crossings(n):
-        gates.add(-ended[a][b], -ended[c][d], *(ended[i][j] for i, j in then))
-    return ended
-
-
-def _in_time(gates: Gates, h: Histories[int], ended: OrderMatrix[int]) -> None:
-    """Sessions go on in real time, and nobody reads from one who begins after he ended."""
-    for t, joined in enumerate(h.joined):
-        gates.add(-joined, ended[t][t + 1])
-    for t in range(h.n):
-        for options in h.sources[t]:
-            for s, there in options.items():
-                if s < h.n:
-                    gates.add(-there, -ended[t][s])
 
 
 def _descending(gates: Gates, h: Histories[int]) -> None:
@@ -341,6 +339,7 @@ def _fixed(
     list[list[dict[int, int]]],
     list[int],
     OrderMatrix[int] | None,
+    Slots[int] | None,
 ]:
     """The parts of one history as constants."""
 
@@ -354,4 +353,5 @@ def _fixed(
         [[{y: constant(v) for y, v in row.items()} for row in rows] for rows in h.first],
         [constant(aborted) for aborted in h.aborted],
         None if h.ended is None else _constant(model, h.ended),
+        None if h.slots is None else Slots(h.keys, _constant(model, h.slots.before)),
     )

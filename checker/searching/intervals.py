@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from dataclasses import replace
+from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING
+
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.model.history import History
     from isolitmus.model.recorded import Moment
 
-__all__ = ["crossings", "intervals", "scheduled"]
+__all__ = ["crossings", "intervals", "one_after_another", "scheduled"]
 
 
 def crossings(
@@ -59,3 +63,36 @@ def scheduled(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
         over |= before[j]
         moments.append((j + 1, "start"))
     return (*moments, *((i + 1, "end") for i in range(n) if i not in over))
+
+
+def one_after_another(history: History) -> History | None:
+    """The history with a time in which nobody overlaps, and nobody reads what is not written yet: whoever asks for no
+    time says the same of it. None if there is no such time, or if nobody knows how somebody ended.
+
+    >>> from isolitmus.model.history import History
+    >>> one_after_another(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
+    'T2 T1'
+    >>> one_after_another(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
+    """
+    from networkx import DiGraph, NetworkXUnfeasible, lexicographical_topological_sort
+
+    graph = DiGraph()
+    graph.add_nodes_from(t.number for t in history.transactions)
+    graph.add_edges_from(pair for session in history.sessions for pair in pairwise(session))
+    graph.add_edges_from((a.writer, b.writer) for a, b in history.order)
+    for t in history.transactions:
+        for done in t.operations:
+            saw = [match.version for match in done.seen] if isinstance(done, PredicateRead) else []
+            saw += [done.version] if isinstance(done, ItemRead) else []
+            graph.add_edges_from((v.writer, t.number) for v in saw if v.writer != t.number)
+    graph.remove_nodes_from([INITIAL])
+    try:
+        order = [*lexicographical_topological_sort(graph)]
+    except NetworkXUnfeasible:
+        return None
+    if any(t.status == "unknown" for t in history.transactions):
+        return None
+    moments: list[Moment] = []
+    for number in order:
+        moments += [(number, "start"), (number, "end")]
+    return replace(history, schedule=tuple(moments))

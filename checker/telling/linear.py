@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs.parameters import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.model.history import History
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.operations import Transaction
 
 __all__ = ["linear", "one_line_of"]
 
@@ -30,17 +34,46 @@ def linear(history: History) -> str:
     'w1(x1) r2(x0), T1 T2 in one session'
     >>> linear(litmus("history-stale-read").history)
     'w1(x1) r2(x0), in time T1 T2'
+    >>> linear(litmus("history-lost-update-in-time").history)
+    'b1 r1(x0) b2 w2(x2) c2 w1(x1) c1 [x2 < x1]'
     """
     every = all(one.status == "committed" for one in history.transactions)
-    parts = []
-    for one in history.transactions:
-        parts.append(OPERATION.sub(rf"\g<1>{one.number}(", str(one)))
-        if not every and one.status in ENDS:
-            parts.append(f"{ENDS[one.status]}{one.number}")
+    parts = timed = [*_in_turn(history)]
+    if not timed:
+        parts = []
+        for one in history.transactions:
+            parts.append(_of(one))
+            if not every and one.status in ENDS:
+                parts.append(f"{ENDS[one.status]}{one.number}")
     parts += [f"[{first} < {second}]" for first, second in history.order]
     together = (" ".join(f"T{n}" for n in some) for some in history.sessions if len(some) > 1)
-    time = [f"in time {history.to_table()['schedule']}"] if history.schedule else []
+    time = [f"in time {history.to_table()['schedule']}"] if history.schedule and not timed else []
     return ", ".join([" ".join(parts), *(f"{names} in one session" for names in together), *time])
+
+
+def _of(transaction: Transaction, only: int | None = None) -> str:
+    """What it did, or its operation of this number alone."""
+    done = str(transaction if only is None else transaction.operations[only - 1])
+    return OPERATION.sub(rf"\g<1>{transaction.number}(", done)
+
+
+def _in_turn(history: History) -> Iterator[str]:
+    """Beginnings, operations and ends as they came; nothing where it is not known of all, or all did all at once."""
+    single = any(isinstance(moment, int) for _, moment in history.schedule)
+    known = {(t.number, moment) for t in history.transactions for moment in ("start", "end")}
+    unknown = any(t.status == "unknown" for t in history.transactions)
+    if not single or unknown or history.moments() is None or not known <= {*history.schedule}:
+        return
+    by = {t.number: t for t in history.transactions}
+    for (number, moment), after in zip_longest(history.schedule, history.schedule[1:]):
+        if moment == "end":
+            yield f"{ENDS[by[number].status]}{number}"
+        elif moment == "start":
+            yield f"b{number}"
+            if after == (number, "end"):
+                yield from filter(None, [_of(by[number])])
+        else:
+            yield _of(by[number], moment)
 
 
 def one_line_of(test: HistoryTest | Litmus) -> str:

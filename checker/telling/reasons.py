@@ -285,6 +285,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "program order": "{read} comes before {later} in {reader}",
     "item wrote": "{writer} wrote {version}",
     "item changes": "{writer} wrote {version}, which changes what matches {predicate}",
+    "same object": "{first} and {second} are both on {name}",
+    "came before": "{first} came before {second}",
     "committed": "{node} committed",
     "aborted": "{node} aborted",
     "came in order": _in_order,

@@ -113,3 +113,5 @@ def _history(test: HistoryTest) -> Iterator[str]:
             yield f"one session: {' '.join(f'T{number}' for number in session)}"
     for first, second in test.history.order:
         yield f"observed: {first} < {second}"
+    if test.history.schedule:
+        yield f"in time: {test.history.to_table()['schedule']}"

@@ -30,11 +30,12 @@ NOTHING = {0xBEBEEBEE, 0xDEADBEEF}
 """What stands for the initial transaction and its writes, and for no transaction and no write."""
 
 
-def read_cobra(logs: Iterable[tuple[str, bytes]]) -> RegisterHistory:
-    r"""The history of logs, each with the name of its file; RecordingError says which byte does not read, and why.
+def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistory:
+    r"""The history of a folder's logs, each with the name of its file; RecordingError says which byte of which does
+    not read, and why.
 
     >>> log = b"S" + bytes(8) + b"W" + bytes(7) + b"\1" + bytes(16) + b"C" + bytes(8)
-    >>> read_cobra([("T0.log", log)])
+    >>> read_cobra([("T0.log", log)], "h")
     1 transaction in 1 session, 1 operation on 1 key
     """
     recording = Recording()
@@ -47,7 +48,7 @@ def read_cobra(logs: Iterable[tuple[str, bytes]]) -> RegisterHistory:
         at, name, begun = 0, -1, -1
         while at < len(data):
             record += 1
-            place = f"{file}: byte {at:,}"
+            place = f"{folder}/{file}: byte {at:,}"
             kind = data[at]
             layout = RECORDS.get(kind)
             if layout is None:

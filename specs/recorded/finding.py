@@ -134,4 +134,5 @@ def _cobra(folder: Path) -> RegisterHistory:
             f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log"
             " (Cobra)"
         )
-    return read_cobra((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)
+    read = ((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)
+    return read_cobra(read, str(folder))

@@ -127,6 +127,8 @@ def test_a_level_of_ones_own():
         ({"level": "causal", "forbidden_by": "prefix-consistency", "most": 3}, "no history is known that causal .* with at most 3"),
         ({"level": SI, "forbidden_by": SER, "keys": "x"}, "has 2 keys; at most 1 were asked for"),
         ({"level": SI, "forbidden_by": "log-serializable"}, "need log, which drawn histories do not"),
+        ({"level": "no-write-skew"}, "no-write-skew needs time, which drawn histories do not"),
+        ({"level": "strict-serializable"}, "strict-serializable needs rt, which drawn histories do not"),
         ({"level": "snapshot"}, "snapshot"),
     ],
 )  # fmt: skip

@@ -1,6 +1,9 @@
 """Every reason of every pair of an abstract history's frame is true of its operations and version orders."""
 
-from itertools import islice
+import re
+from collections import Counter
+from itertools import chain, count, islice
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -8,7 +11,7 @@ from hypothesis import given
 from isolitmus.checker.strategies import histories
 from isolitmus.model.completion import completions
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.operations import ItemRead, PredicateRead
+from isolitmus.model.operations import ItemRead, PredicateRead, Write
 from isolitmus.specs import litmus
 from isolitmus.specs.catalogue import litmus_names
 
@@ -39,6 +42,32 @@ class Told:
             if isinstance(op, PredicateRead) and op.predicate == predicate:
                 named = [str(m.version) for m in op.seen if m.version.object == name]
                 yield named[0] if named else f"{name}0"
+
+    def when(self):
+        """The places in time of operations, as their nodes are called, and of transactions, where they ended."""
+        counts, called = Counter(), {}
+        for t, operations in self.operations.items():
+            for k, op in enumerate(operations, 1):
+                seen = list(map(str, versions(op)))
+                if isinstance(op, PredicateRead):
+                    named = {one.rpartition(" ")[2].rstrip("0123456789") for one in seen}
+                    ranged = {v.rstrip("0123456789") for p, v in self.bits if p == op.predicate}
+                    seen += [f"{op.predicate}: {x}0" for x in ranged - named]
+                for version in seen:
+                    name = f"{t} {'w' if isinstance(op, Write) else 'r'}({version})"
+                    counts[name] += 1
+                    said = name if counts[name] == 1 else f"{name} ({counts[name]})"
+                    called.setdefault(f"{t}[{k}]", []).append(said)
+        clock = count()
+        when = dict.fromkeys([*self.operations, *chain.from_iterable(called.values())], inf)
+        for word in self.history.to_table().get("schedule", "").split():
+            t = word.partition(".")[0].partition("[")[0]
+            alone = [f"{t}[{k}]" for k in range(1, len(self.operations[t]) + 1)]
+            for step in alone if word == t else [word]:
+                when |= dict.fromkeys(called.get(step, ()), next(clock))
+            if word in (t, f"{t}.end"):
+                when[t] = next(clock)
+        return when
 
     def wrote(self, t, version):
         return version.partition(":")[0].endswith(t[1:]) and (
@@ -128,7 +157,7 @@ def initial(told, init, node):
 
 def node_in(told, read, reader):
     return ": " in read or any(
-        read in (f"r({v})" for v in versions(op)) for op in told.operations[reader]
+        read in (f"r({v})", f"w({v})") for op in told.operations[reader] for v in versions(op)
     )
 
 
@@ -147,10 +176,21 @@ def session(told, first, second):
 
 def versions(op):
     """A read as its node is called: of an item, or of one object by a predicate."""
-    if isinstance(op, ItemRead):
+    if isinstance(op, ItemRead | Write):
         yield op.version
     if isinstance(op, PredicateRead):
         yield from (f"{op.predicate}: {m.version}" for m in op.seen)
+
+
+def same_object(told, first, second, name):
+    when = told.when()
+    on = [re.search(r"([a-z]+)\d+(?::\d+)?\)", one)[1] for one in (first, second)]
+    return first != second and first in when and second in when and on == [name, name]
+
+
+def came_before(told, first, second):
+    when = told.when()
+    return when[first.removeprefix("the end of ")] < when[second.removeprefix("the end of ")]
 
 
 LAWS = {
@@ -169,6 +209,8 @@ LAWS = {
     "program order": program_order,
     "item wrote": lambda told, writer, version: told.wrote(writer, version),
     "item changes": item_changes,
+    "same object": same_object,
+    "came before": came_before,
 }
 """By kind of reason, what makes one true of its nouns, which are words here."""
 
@@ -176,7 +218,8 @@ LAWS = {
 def untrue(history):
     for completion in islice(completions(history), 20):
         told = Told(completion)
-        for reason in completion.frame(reads=True).reasons.values():
+        frames = (completion.frame(reads=True), completion.frame(operations=True))
+        for reason in chain.from_iterable(frame.reasons.values() for frame in frames):
             nouns = {k: n if isinstance(n, bool) else str(n) for k, n in reason.nouns.items()}
             words = [noun for noun in nouns.values() if isinstance(noun, str)]
             if not LAWS[reason.kind](told, **nouns) or not all(w in str(reason) for w in words):

@@ -21,7 +21,7 @@ from isolitmus.model.relation import Relation
 from isolitmus.specs import level, litmus, protocol, spec
 from isolitmus.specs.cat import read
 from isolitmus.specs.cat_text import spec_text
-from isolitmus.specs.catalogue import levels, protocols
+from isolitmus.specs.catalogue import every_level, levels, protocols
 from isolitmus.specs.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.mutants import mutants
@@ -114,8 +114,11 @@ def judged_anew(spec, one):
             assert [each.words for each in again] == [kill.words]
 
 
+OF_OPERATIONS = [name for name in every_level() if "loc" in level(name).needs]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", levels())
+@pytest.mark.parametrize("name", [*levels(), *OF_OPERATIONS])
 def test_no_mutant_of_a_level_is_left(name):
     report = separate_mutants(level(name))
     assert report.survivors == ()
@@ -243,7 +246,7 @@ def test_bad_arguments_are_refused(text, says):
 
 def test_every_file_of_arguments_is_of_a_spec():
     shared = {"delta", "delta-rs"}
-    assert shipped("equivalent").keys() - shared <= {*levels(), *protocols()}
+    assert shipped("equivalent").keys() - shared <= {*every_level(), *protocols()}
 
 
 # Arguments as laws: random frames that are as an argument says, and nothing else

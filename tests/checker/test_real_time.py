@@ -149,7 +149,12 @@ def test_without_a_schedule_there_is_no_time():
         ("T1.end T1.start", "T1.end, which is number 1, comes before T1.start, number 2"),
         ("T2", "T2.start is of T2, which does nothing here; known: T1"),
         ("T1 T1.end", "T1.end stands twice"),
-        ("T1.begin", "'T1.begin' is no moment; write T1.start, T1.end, or T1 for both"),
+        ("T1.begin", "'T1.begin' is no moment; write T1.start, T1[1] for its first operation"),
+        ("T1[0]", "'T1[0]' is no moment"),
+        ("T1[1] T1", "T1[1], which is number 1, comes before T1.start, number 2"),
+        ("T1.start T1[2] T1.end", "T1[2] is none; T1 has 1 operation"),
+        ("T1.start T1.end T1[1]", "T1.end, which is number 2, comes before T1[1], number 3"),
+        ("T1.start T1[1] T1[1]", "T1[1] stands twice"),
     ],
 )
 def test_what_is_wrong_with_a_schedule(schedule, message):

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.recorded.choosing import Choosing, Events
+from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.clocks import clocks
 from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.events import Events
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of

@@ -14,20 +14,14 @@ from isolitmus.checker.running.execute import execute
 from isolitmus.checker.searching import abstract
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.history import History
-from isolitmus.model.vocabulary import (
-    BASE,
-    BINDERS,
-    RELATIONS,
-    SETS,
-    TERMS,
-    relations_of,
-    sets_of,
-)
+from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, TERMS, relations_of, sets_of
 from isolitmus.specs import litmus, protocol, scope
 from isolitmus.specs.catalogue import protocols
 
 HISTORIES = {*relations_of("histories"), *sets_of("histories")}
-READS = {*relations_of("reads")}
+READS = {*relations_of("reads"), *sets_of("reads")}
+OPERATIONS = {*relations_of("operations"), *sets_of("operations")}
+MOMENTS = {*relations_of("moments")}
 ITEMS = {*relations_of("items")}
 TIMES = {*relations_of("times")}
 LOGS = {*relations_of("logs"), *sets_of("logs")}
@@ -45,7 +39,8 @@ def test_a_name_stands_once_and_is_worded():
 
 
 def test_every_name_is_of_one_world_and_only_orders_are_bound():
-    frames_have = HISTORIES | READS | ITEMS | TIMES | LOGS | DELTA | {*READ_SETS}
+    frames_have = HISTORIES | READS | OPERATIONS | MOMENTS | ITEMS | TIMES | LOGS | DELTA
+    frames_have |= {*READ_SETS}
     assert frames_have | {*relations_of("orders")} == {*BASE}
     assert {*relations_of("orders")} <= {*BINDERS.values()} <= {*RELATIONS}
 
@@ -54,9 +49,12 @@ def test_histories_have_the_names_of_histories():
     (first,) = History.parse("w1(x1) r2(x1) c1 c2").completions()
     assert {*first.frame().names()} == HISTORIES | ITEMS
     assert {*first.frame(reads=True).names()} == HISTORIES | READS | ITEMS
-    assert HISTORIES | READS | ITEMS | TIMES == abstract.NAMES
+    every = HISTORIES | READS | ITEMS | OPERATIONS
+    assert {*first.frame(operations=True).names()} == every
+    assert every | TIMES | MOMENTS == abstract.NAMES
     (first,) = History.parse("b1 w1(x1) c1 b2 r2(x1) c2").completions()
     assert {*first.frame().names()} == HISTORIES | ITEMS | TIMES
+    assert {*first.frame(operations=True).names()} == every | TIMES | MOMENTS
 
 
 def test_runs_have_the_names_of_logs_and_of_delta():

@@ -122,6 +122,51 @@ def test_a_folder_is_all_the_histories_in_it(call):
     ]
 
 
+def test_what_cannot_be_read_is_one_sentence_each_and_stops_nothing(call):
+    allowed, lost = "w(0,1,0,0)\nr(0,1,1,1)\n", LOST["plume"]["h.txt"]
+    status, out, err = call("check", written({"all/b.txt": allowed, "all/a.txt": "x(1)"}))
+    assert status == 2
+    assert out.startswith("all/b.txt: 2 transactions in 2 sessions")
+    first = err
+    assert first == (
+        "isolitmus: all/a.txt: the file begins with 'x(1)', and no recorded history does that; known: awdit, cobra,"
+        " dbcop, elle, plume\n"
+    )
+    not_plume = (
+        "'w(0,1)' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+    )
+    written({"all/c.txt": "w(0,1,0,0)\nw(0,1)\n", "all/d.txt": "r(0,1,0,0)\nw(0,1)\n"})
+    written({"all/e.txt": lost})
+    status, out, err = call("check", "all", "gone.edn", "read-skew", "history-write-skew", "--json")
+    assert status == 2
+    assert [each["history"].rpartition("/")[2] for each in json.loads(out)] == [
+        "b.txt",
+        "e.txt",
+        "history-write-skew.toml",
+    ]
+    assert [line.removeprefix("isolitmus: ") for line in err.splitlines()] == [
+        first.rstrip("\n").removeprefix("isolitmus: "),
+        f"{not_plume}: all/c.txt:2, all/d.txt:2",
+        "cannot read gone.edn: No such file or directory",
+        "no litmus test 'read-skew'; did you mean 'history-read-skew'?",
+    ]
+
+
+def test_a_history_that_lacks_what_a_level_needs_stops_nothing(call):
+    status, out, err = call("check", "history-write-skew", "reorder", "--level", "log-serializable")
+    assert (status, out.count("\n  Log-serializable"), err) == (
+        2,
+        1,
+        "isolitmus: history-write-skew.toml: log-serializable needs log, which this history does not have\n",
+    )
+
+
+def test_where_nothing_can_be_read_nothing_is_drawn(call):
+    for form in ("svg", "csv", "json"):
+        status, out, err = call("check", written({"h.txt": "x(1)\n"}), "--as", form)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+
+
 def test_several_kinds_of_histories_are_checked_together(call):
     path = written(LOST["plume"])
     status, out, _ = call("check", path, "history-lost-update", "--level", "causal", "--as", "csv")
@@ -216,7 +261,7 @@ REFUSED = {
         ("lies.bincode: byte 64 says 1,152,921,504,606,846,976 for the number of sessions, at least"
         " 9,223,372,036,854,775,808 bytes; 0 are left"),
     ),
-    "a truncated log": (["logs"], "a.log: byte 9: the file ends in a record R, which has 33 bytes"),
+    "a truncated log": (["logs"], "logs/a.log: byte 9: the file ends in a record R, which has 33 bytes"),
     "a bracket that is never closed": (["cut.edn"], "cut.edn:1: this '{' is never closed"),
     "bytes that are no text": (
         ["noise.txt"],

@@ -20,7 +20,8 @@ from isolitmus.model.file import File, TableRow
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.statement import statements_of
 from isolitmus.model.table import TableState
-from isolitmus.model.vocabulary import Term, terms_of
+from isolitmus.model.term import Term
+from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs.formats import offer
 
 NOTHING = Effect()

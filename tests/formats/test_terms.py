@@ -14,7 +14,8 @@ from isolitmus.checker.telling.graphs import graph
 from isolitmus.checker.telling.words import refusal_words
 from isolitmus.model.errors import FrameError, SpecError
 from isolitmus.model.frame import FrameBuilder
-from isolitmus.model.vocabulary import Term, terms_of
+from isolitmus.model.term import Term
+from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs import level
 from isolitmus.specs.cat import read
 from isolitmus.specs.litmus_file import read_litmus

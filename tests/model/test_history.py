@@ -11,7 +11,7 @@ from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.model.reads import READ_RELATIONS
-from isolitmus.model.relation import bits
+from isolitmus.model.relation import Relation, bits
 
 
 def pairs(history, kind):
@@ -62,16 +62,23 @@ def tables(draw):
     if draw(st.booleans()):
         table["sessions"] = [" ".join(f"T{n}" for n in draw(st.permutations(numbers)))]
     if draw(st.booleans()):
-        moments = draw(st.permutations([n for n in numbers for _ in range(2)]))
-        places = {n: moments.index(n) for n in numbers}
-        words = [
-            f"T{n}.{'start' if places[n] == k else 'end'}"
-            for k, n in enumerate(moments)
-            if draw(st.integers(0, 5))
-        ]
+        words = draw(schedules({n: table[f"T{n}"].count("(") for n in numbers}))
         if words:
             table["schedule"] = re.sub(r"(T\d)\.start \1\.end", r"\1", " ".join(words))
     return table
+
+
+@st.composite
+def schedules(draw, counts):
+    """What began, was done and ended: all of it, or without the operations, or without some."""
+    single = draw(st.booleans())
+    places = {
+        n: [".start", *(f"[{k}]" for k in range(1, count + 1) if single), ".end"]
+        for n, count in counts.items()
+    }
+    turns = draw(st.permutations([n for n, row in places.items() for _ in row]))
+    words = [f"T{n}{places[n].pop(0)}" for n in turns]
+    return words if draw(st.booleans()) else [word for word in words if draw(st.integers(0, 5))]
 
 
 @given(tables())
@@ -118,7 +125,7 @@ def test_the_transactions_stay_as_they_were(table):
         assert frame.nodes[:n] == plain.nodes
         assert frame.transactions == n
         assert len(set(frame.nodes)) == len(frame.nodes)
-        assert frame.sets == plain.sets
+        assert frame.sets == plain.sets | {"Initial": 1 << n}
         assert frame.relations == completion.frame(reasons=False, reads=True).relations
         among = (1 << n) - 1
         for kind, relation in plain.relations.items():
@@ -148,6 +155,72 @@ def test_every_read_of_the_committed_is_in_one_and_from_one(table):
         assert po.plus() == po
         assert po.acyclic()
         assert all(not row & ~among for row in (rf.inverse() | rival.inverse()).rows)
+
+
+def test_linear_notation_tells_when_operations_were():
+    """Of who did all at once it says that, and no more."""
+    history = History.parse("b1 w1(x1) b2 r2(x1) c2 r1(y0) c1 b3 r3(x1) c3")
+    assert history.to_table()["schedule"] == "T1.start T1[1] T2 T1[2] T1.end T3"
+    assert History.from_table(history.to_table()) == history
+
+
+@given(tables())
+def test_all_operations_are_nodes_in_the_order_of_their_transaction(table):
+    history = History.from_table(table)
+    for completion in history.completions():
+        frame, fewer = completion.frame(operations=True), completion.frame(reads=True)
+        into, po, loc = (frame.relations[name] for name in ("in", "po", "loc"))
+        beside = range(frame.transactions + 1, len(frame.nodes))
+        kinds = [frame.sets[name] for name in ("ItemRead", "PredicateRead", "Write")]
+        for node in beside:
+            assert len(list(bits(into.rows[node]))) == 1
+            assert sum(kind >> node & 1 for kind in kinds) == 1
+        assert not any(kind & (1 << frame.transactions + 1) - 1 for kind in kinds)
+        assert frame.sets["Write"].bit_count() == sum(len(t.written) for t in history.transactions)
+        assert po.acyclic()
+        assert po.plus() == po
+        assert loc == loc.inverse()
+        assert all(i != j for i, j in loc.pairs())
+        for kind in ("rf", "rival", "so", "wr", "ww", "rw"):
+            assert named(frame, kind) == named(fewer, kind)
+        for kind in ("in", "po"):
+            assert named(fewer, kind) <= named(frame, kind)
+        for kind in ("fr", "wr-read", "loc", "in", "po"):
+            assert all(str(frame.reasons[kind, i, j]) for i, j in frame.relations[kind].pairs())
+
+
+def named(frame, kind):
+    return {(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[kind].pairs()}
+
+
+@given(tables())
+def test_rw_and_wr_read_by_read(table):
+    for frame in History.from_table(table).frames(operations=True):
+        made, items = frame.relations, frame.sets["ItemRead"]
+        assert (made["wr-read"] @ made["in"]).pairs() == made["wr"].pairs()
+        across = (made["in"].inverse() @ made["fr"]).pairs()
+        assert across == made["rw"].pairs()
+        by_item = Relation.identity(len(frame.nodes), items) @ made["fr"]
+        assert (made["in"].inverse() @ by_item).pairs() == made["rw-item"].pairs()
+
+
+@given(tables())
+def test_operations_are_in_time_as_the_schedule_says(table):
+    history = History.from_table(table)
+    moments = history.moments()
+    for completion in history.completions():
+        frame = completion.frame(operations=True)
+        if moments is None:
+            assert "time" not in frame.relations
+            continue
+        made, n = frame.relations, frame.transactions
+        time, into, po = made["time"], made["in"], made["po"]
+        assert time.plus() == time
+        assert time.acyclic()
+        assert not (po | into) - time
+        assert not time.rows[n] | time.inverse().rows[n]
+        if "rt" in made:
+            assert not (made["rt"] | made["rt"] @ into.inverse()) - time
 
 
 def test_linear_notation():

@@ -13,8 +13,8 @@ FRACTURED = History.parse("w1(x1) w1(y1) r2(x1) r2(y0) r3(y1)", ["T1 T3"]).frame
 def test_nodes():
     assert FRACTURED.nodes == ("T1", "T2", "T3", "T0", "T2 r(x1)", "T2 r(y0)", "T3 r(y1)")
     assert FRACTURED.transactions == 3
-    assert [FRACTURED.is_read(i) for i in range(7)] == [False] * 4 + [True] * 3
-    assert FRACTURED.sets == {"Writer": 0b001, "Reader": 0b110, "Aborted": 0}
+    assert [FRACTURED.is_operation(i) for i in range(7)] == [False] * 4 + [True] * 3
+    assert FRACTURED.sets == {"Writer": 0b001, "Reader": 0b110, "Aborted": 0, "Initial": 0b1000}
 
 
 def test_relations():

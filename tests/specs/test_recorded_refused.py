@@ -211,20 +211,20 @@ def record(kind, *fields):
 
 BEGIN, END, WRITE = record("S", 1), record("C", 1), record("W", 5, 0, 0)
 LOGS = {
-    b"X": "T: byte 0: 88 begins no record; one of S, C, W and R would be right",
-    BEGIN + b"W1": "T: byte 9: the file ends in a record W, which has 25 bytes",
-    END: "T: byte 0: C stands outside a transaction; S would be right",
-    BEGIN + END + WRITE: "T: byte 18: W stands outside a transaction; S would be right",
-    BEGIN + BEGIN: "T: byte 9: S stands inside a transaction; C, W or R would be right",
-    BEGIN + record("C", 2): "T: byte 9: transaction 2 is committed where transaction 1 began",
+    b"X": "h/T: byte 0: 88 begins no record; one of S, C, W and R would be right",
+    BEGIN + b"W1": "h/T: byte 9: the file ends in a record W, which has 25 bytes",
+    END: "h/T: byte 0: C stands outside a transaction; S would be right",
+    BEGIN + END + WRITE: "h/T: byte 18: W stands outside a transaction; S would be right",
+    BEGIN + BEGIN: "h/T: byte 9: S stands inside a transaction; C, W or R would be right",
+    BEGIN + record("C", 2): "h/T: byte 9: transaction 2 is committed where transaction 1 began",
     BEGIN
     + WRITE
-    + WRITE: "T: byte 34: 5 is the number of another write, too; one for each would be right",
+    + WRITE: "h/T: byte 34: 5 is the number of another write, too; one for each would be right",
     BEGIN + WRITE + record("R", 9, 5, 0, 0): (
-        "T: byte 34: write 5 is read as one of transaction 9, and transaction 1 wrote it"
+        "h/T: byte 34: write 5 is read as one of transaction 9, and transaction 1 wrote it"
     ),
     BEGIN + record("R", 0xBEBEEBEE, 0x23332333, 0, 0): (
-        "T: byte 9: write 0x23332333 is read as one of transaction 0xbebeebee, and only one of the two is the initial"
+        "h/T: byte 9: write 0x23332333 is read as one of transaction 0xbebeebee, and only one of the two is the initial"
         " one; a log without garbage collection would be right"
     ),
 }
@@ -233,7 +233,7 @@ LOGS = {
 @pytest.mark.parametrize(("data", "sentence"), LOGS.items(), ids=range(len(LOGS)))
 def test_logs(data, sentence):
     with pytest.raises(RecordingError) as refused:
-        read_cobra([("T", data)])
+        read_cobra([("T", data)], "h")
     assert str(refused.value) == sentence
 
 
@@ -253,5 +253,9 @@ def test_folders(tmp_path):
         "F/0.log: this is no folder; Cobra's logs are a folder with a file for each session"
     )
     assert refused(tmp_path, "plume") == "cannot read F: Is a directory"
+    (tmp_path / "2.log").write_bytes(BEGIN + BEGIN)
+    assert refused(tmp_path) == (
+        "F/2.log: byte 9: S stands inside a transaction; C, W or R would be right"
+    )
     (tmp_path / "history.bincode").write_bytes(ONE + EVENT.pack(1, 0, 1, 1) + b"\1")
     assert repr(recorded_history(tmp_path)) == "1 transaction in 1 session, 1 operation on 1 key"

@@ -223,7 +223,7 @@ def test_cobra(sessions):
             for w, key, value in steps:
                 writes += w
                 numbered[-1][-1][1].append((w, key, writes if w else value))
-    history = read_cobra(cobra(numbered))
+    history = read_cobra(cobra(numbered), "h")
     assert told(history, history.values.__getitem__) == numbered
 
 
@@ -316,7 +316,7 @@ def test_what_was_tampered_with_is_read_or_refused(data, edits, form):
 def test_so_are_logs(edits):
     """What is drawn is one log of two."""
     (_, first), second = cobra(SMALL)
-    one_sentence(read_cobra, [("0.log", tampered(first, edits)), second])
+    one_sentence(read_cobra, [("0.log", tampered(first, edits)), second], "h")
 
 
 def test_what_was_cut_is_read_or_refused():

@@ -26,6 +26,10 @@ FLAWS = {
     "intermediate-read": "intermediate read (G1b)",
     "future-read": "future read",
     "lost-own-write": "own write missed",
+    "dirty-write": "dirty write (G0)",
+    "lost-append": "lost append",
+    "duplicate-element": "duplicate element",
+    "incompatible-order": "incompatible orders",
 }
 """By kind of flaw."""
 GUARANTEES = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from networkx import DiGraph, has_path, is_directed_acyclic_graph
 
 from isolitmus.checker.reading.graph import judge
+from isolitmus.checker.recorded.listing import attributed_lists
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.model.completion import completions
 from isolitmus.model.history import History
@@ -29,7 +30,7 @@ COMPLETIONS = 5000
 
 def abstracted(part: Core) -> History:
     """What counts of a part, with the names of the whole; an object is ``k`` and the number of its key. Versions
-    have an order where sessions and reads give them one.
+    have an order where lists, or sessions and reads, give them one.
 
     >>> import numpy as np
     >>> from isolitmus.checker.recorded.shrinking import part_of
@@ -42,7 +43,7 @@ def abstracted(part: Core) -> History:
     History.from_table({'T1': 'w(k0_1)', 'T2': 'r(k0_1) w(k0_2)', 'order': ['k0_1 < k0_2']})
     """
     history, numbers = part.history, part.numbers
-    seen = attributed(history)
+    seen = attributed(history) if part.lists is None else attributed_lists(part.lists)
     reads: dict[int, list[ItemRead | Write]] = {}
     rows = zip(seen.reader.tolist(), seen.key.tolist(), seen.writer.tolist(), strict=True)
     for reader, key, writer in rows:
@@ -57,7 +58,14 @@ def abstracted(part: Core) -> History:
         Transaction(numbers[n], tuple(operations)) for n, operations in sorted(reads.items())
     )
     ordered = tuple(sorted(tuple(sorted(one)) for one in sessions.values() if len(one) > 1))
-    return History(tuple(done), ordered, _sees(done, ordered))
+    shows = (getattr(seen.observed, of).tolist() for of in ("source", "target", "read"))
+    observed = [
+        (Version(f"k{history.key[read]}", numbers[a]), Version(f"k{history.key[read]}", numbers[b]))
+        for a, b, read in zip(*shows, strict=True)
+    ]
+    shown = {first.object for first, _ in observed}
+    sees = (pair for pair in _sees(done, ordered) if pair[0].object not in shown)
+    return History(tuple(done), ordered, (*observed, *sees))
 
 
 def _sees(

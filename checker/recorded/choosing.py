@@ -66,7 +66,7 @@ class Choosing:
     events: Events
     """At which level."""
     stages: list[Arrows] = field(default_factory=list)
-    """What is known: at first sessions and reads, then what followed from all before, round by round."""
+    """What is known: at first sessions, reads and observed orders, then what followed from all before, round by round."""
     chain: NDArray[np.int64] = field(init=False)
     """Of each event the chain in which it is."""
     graph: NDArray[np.int32] = field(init=False)
@@ -85,7 +85,8 @@ class Choosing:
             else Arrows.of("so", *[every[:0]] * 2)
         )
         reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
-        self.stages.append(concatenated([Arrows.of("so", *seen.sessions()), reads, within]))
+        sessions = Arrows.of("so", *seen.sessions())
+        self.stages.append(concatenated([sessions, reads, within, seen.observed]))
         self.chain = np.repeat(seen.chains(), events.each)
         self.graph = chained(self.chain)
         add(self.graph, self.chain, *events.of(self.stages[0]))

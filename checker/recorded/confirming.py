@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import ABORTED, INITIAL
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ BEFORE_A_MISS = {
 }
 """After which steps an anti-dependency may follow on a forbidden cycle."""
 STEPS = {
-    "read-committed": {"wr"},
+    "read-committed": {"wr", "ww"},
     "read-committed-biswas-enea": {"so", "wr", "co"},
     "read-atomic": {"so", "wr", "co"},
     "causal": {"so", "wr", "co"},
@@ -31,14 +32,19 @@ STEPS = {
 """Of which steps a forbidden cycle may be."""
 
 
-def confirmed(history: RegisterHistory, level: str, cycle: Sequence[Precedence]) -> bool:
+def confirmed(
+    history: RegisterHistory | ListHistory, level: str, cycle: Sequence[Precedence]
+) -> bool:
     """Whether the steps follow each other round a circle that the level forbids, and each one holds."""
     return _Confirming(history, level).circle(cycle)
 
 
 class _Confirming:
-    def __init__(self, history: RegisterHistory, level: str) -> None:
-        self.history, self.level = history, level
+    def __init__(self, history: RegisterHistory | ListHistory, level: str) -> None:
+        self.lists = history if isinstance(history, ListHistory) else None
+        self.history = history.registers if isinstance(history, ListHistory) else history
+        self.level = level
+        history = self.history
         self.initial = len(history.session)
         self.owners = [-1] * len(history.key)
         for number in range(self.initial):
@@ -160,8 +166,12 @@ class _Confirming:
         )
 
     def ordered(self, step: Precedence) -> bool:
-        """Two versions of a key of which the other order would close a cycle, by its first step."""
-        if not step.because or step.source == step.target:
+        """Two versions of a key of which the other order would close a cycle, by its first step; or a list shows it."""
+        if step.source == step.target:
+            return False
+        if step.read is not None:
+            return self.shown(step.source, step.target, step.read)
+        if not step.because:
             return False
         other = step.because[0]
         opposite = other.kind == "ww" and (other.source, other.target) == (step.target, step.source)
@@ -173,3 +183,21 @@ class _Confirming:
                 and self.left(step.source, key) is not None
             )
         return opposite and self.circle(step.because, supposed=1)
+
+    def shown(self, source: int, target: int, read: int) -> bool:
+        """Whether a list has what the one appended, and before that nothing of what the other appended."""
+        if self.lists is None or not self.there(self.owners[read]):
+            return False
+        history, key = self.history, self.history.key[read]
+        appended = {
+            int(history.value[one]): self.owners[one]
+            for one in range(len(history.key))
+            if history.is_write[one] and history.key[one] == key and self.there(self.owners[one])
+        }
+        writers = [appended.get(element) for element in self.lists.list_of(read).tolist()]
+        return (
+            not bool(history.is_write[read])
+            and source in writers
+            and target in appended.values()
+            and target not in writers[: len(writers) - writers[::-1].index(source)]
+        )

@@ -1,21 +1,24 @@
-"""What a level says of a recorded history of registers."""
+"""What a level says of a recorded history, of registers or of lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
 from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.listing import attributed_lists
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
-from isolitmus.checker.recorded.replaying import misread
+from isolitmus.checker.recorded.replaying import misbuilt, misread
 from isolitmus.checker.recorded.saturating import saturated
+from isolitmus.checker.recorded.stepping import concatenated
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit, UnknownName, near
+from isolitmus.model.list_history import ListHistory
 from isolitmus.model.readable import Readable, few
 
 if TYPE_CHECKING:
@@ -23,12 +26,14 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ORDERED", "POLYNOMIAL", "JudgedRecord", "judge_recorded"]
+__all__ = ["ORDERED", "POLYNOMIAL", "SEEING_ORDER", "JudgedRecord", "judge_recorded"]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
 """Levels that ask for a version order; to decide them is NP-complete."""
+SEEING_ORDER = ("read-committed", *ORDERED)
+"""Levels that look at an order of versions that was observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class JudgedRecord(Readable):
     """What a level says of a recorded history, and why."""
 
     history: RegisterHistory
-    """What was judged."""
+    """What was judged; of lists their last elements."""
     level: str
     """At which level."""
     verdict: Literal["allowed", "forbidden", "unknown"]
@@ -47,10 +52,10 @@ class JudgedRecord(Readable):
     """Where there is none of these: why there is no order, if it was found by following one step with another."""
     reason: str = ""
     """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
-    torn: int | None = None
-    """Of lists, a read that no order of appends gives, by operation; ``reason`` says why."""
     order: tuple[int, ...] = ()
     """Where a version order was asked for and found: the transactions as they committed."""
+    lists: ListHistory | None = None
+    """The whole lists, where they were looked at."""
 
     def __repr__(self) -> str:
         because = f": {self.reason}" if self.reason else ""
@@ -63,10 +68,11 @@ class JudgedRecord(Readable):
 
 
 def judge_recorded(
-    history: RegisterHistory, level: str, *, budget: Budget | None = None
+    history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
     """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
-    ``budget`` is spent before it is decided, or where a value does not tell whose it is.
+    ``budget`` is spent before it is decided, or where a value does not tell whose it is. Lists are judged with
+    the order of versions that they show, as far as the level looks at it.
 
     >>> import numpy as np
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -84,22 +90,29 @@ def judge_recorded(
             f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
         )
     budget = budget or Budget()
-    seen = attributed(history)
+    if isinstance(history, ListHistory):
+        seen = attributed_lists(history)
+        if not seen.flaws and level not in SEEING_ORDER:
+            seen = replace(attributed(seen.history), ambiguous=seen.ambiguous)
+    else:
+        seen = attributed(history)
     if seen.flaws:
-        return JudgedRecord(history, level, "forbidden", flaws=seen.flaws)
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
     try:
         judged = (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
-        return JudgedRecord(history, level, "unknown", reason=str(limit))
-    assert not judged.cycle or confirmed(history, level, judged.cycle), f"{level}: {judged.cycle}"
+        return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
+    assert not judged.cycle or confirmed(seen.lists or seen.history, level, judged.cycle), (
+        f"{level}: {judged.cycle}"
+    )
     if judged.verdict == "allowed" and seen.ambiguous:
-        return JudgedRecord(history, level, "unknown", reason=seen.ambiguous)
-    return judged
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+    return replace(judged, lists=seen.lists)
 
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     budget.check()
-    edges = saturated(seen, level)
+    edges = concatenated([saturated(seen, level), seen.observed])
     cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
     if cycle is None:
         return JudgedRecord(seen.history, level, "allowed")
@@ -116,7 +129,7 @@ def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
         reason = f"none of the orders of {pairs} pairs of versions has no cycle"
         return JudgedRecord(seen.history, level, "forbidden", reason=reason)
     each = choosing.events.each
-    wrong = misread(seen, level, events)
+    wrong = misread(seen, level, events) or misbuilt(seen, level, events)
     assert not wrong, f"{level}: the order does not explain {wrong}"
     ends = (number // each for number in events.tolist() if number % each == each - 1)
     order = tuple(number for number in ends if number < seen.initial and seen.counts[number])

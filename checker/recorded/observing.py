@@ -10,21 +10,23 @@ without it is forbidden, what is allowed is unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isolitmus.checker.recorded.naming import operation_name
+from isolitmus.checker.recorded.stepping import Arrows
 from isolitmus.model.readable import Readable
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from isolitmus.model.list_history import ListHistory
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["Attributed", "Flaw", "attributed"]
+__all__ = ["Attributed", "Flaw", "attributed", "own_writes"]
 
 WORDS = {
     "thin-air-read": "{read}, which nobody wrote",
@@ -47,6 +49,10 @@ class Flaw(Readable):
     def __repr__(self) -> str:
         write = "" if self.write is None else operation_name(self.history, self.write)
         return WORDS[self.kind].format(read=operation_name(self.history, self.read), write=write)
+
+
+def _nothing() -> Arrows:
+    return Arrows.of("ww", *[np.zeros(0, np.int64)] * 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +85,10 @@ class Attributed:
     """Of each last write, in the order of keys, then of transactions."""
     written_by: NDArray[np.int64]
     """Of each last write, its transaction."""
+    observed: Arrows = field(default_factory=_nothing)
+    """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
+    lists: ListHistory | None = None
+    """The same history with all that its reads saw, if it is one of lists."""
 
     @property
     def initial(self) -> int:
@@ -117,7 +127,7 @@ def attributed(history: RegisterHistory) -> Attributed:
     key = history.key.astype(np.int64)
     code = np.unique(np.append(history.value, INITIAL), return_inverse=True)[1]
     cell = code[:-1] * keys + key  # a key and a value
-    before, last = _own_writes(owner * keys + key, history.is_write)
+    before, last = own_writes(owner * keys + key, history.is_write)
 
     final = last[history.status[owner[last]] != ABORTED]
     by_cell = np.append(cell[final], code[-1] * keys + np.arange(keys))
@@ -166,7 +176,7 @@ def attributed(history: RegisterHistory) -> Attributed:
     )
 
 
-def _own_writes(
+def own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each operation the last write before it of its group (a transaction and a key), or -1; and the last

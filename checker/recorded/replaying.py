@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
 
 if TYPE_CHECKING:
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.observing import Attributed
 
-__all__ = ["misread"]
+__all__ = ["misbuilt", "misread"]
 
 
 def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
@@ -60,3 +62,28 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
                     return transaction_name(history, number)
                 there[key], when[key] = number, moment
     return "" if len(began) == int(seen.counts.sum()) else "a transaction that is missing"
+
+
+def misbuilt(seen: Attributed, level: str, events: NDArray[int64]) -> str:
+    """A read of a list that does not begin what the appends make, one transaction after another as they end in the
+    order, in words; empty: there is none.
+    """
+    if seen.lists is None:
+        return ""
+    each = 1 if level == "serializable" else 2
+    history, lists = seen.history, seen.lists
+    ended = np.empty(len(events), np.int64)
+    ended[events] = np.arange(len(events))
+    ended = ended[each - 1 :: each]
+    appends = np.flatnonzero(history.is_write & seen.counts[seen.owner])
+    appends = appends[np.lexsort((appends, ended[seen.owner[appends]], history.key[appends]))]
+    begin = np.searchsorted(history.key[appends], np.arange(len(history.keys) + 1))
+    lengths = np.where(seen.counts[seen.owner], np.diff(lists.seen_first), 0)
+    read = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(read)) - (np.cumsum(lengths) - lengths)[read]
+    at = begin[history.key[read]] + place
+    wrong = at >= begin[history.key[read] + 1]
+    wrong[~wrong] = (
+        history.value[appends[at[~wrong]]] != lists.seen[(lists.seen_first[read] + place)[~wrong]]
+    )
+    return operation_name(history, int(read[np.argmax(wrong)])) if wrong.any() else ""

@@ -7,6 +7,7 @@ nothing does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches
 from isolitmus.checker.recorded.following import Following
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
-from isolitmus.checker.recorded.writers import ranges, span
+from isolitmus.checker.recorded.writers import Writers, portions, ranges, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
 
 __all__ = ["Alternatives", "Choosing"]
-
-PAIRS = 1_000_000
-"""How many pairs of writers are looked at between two looks at the budget."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,43 +93,49 @@ class Choosing:
 
     def narrow(self, budget: Budget) -> bool:
         """Add what follows until nothing does; whether there is no cycle yet."""
+        size = len(self.chain)
         while True:
-            budget.check()
-            clock = clocks(self.graph, self.chain)
+            clock = clocks(self.graph, self.chain, budget)
             if clock is None:
                 return False
+            changed = (clock != self.clock).any(axis=1)
             self.clock = clock
-            edges = self.following.edges(clock)
-            source, target = self.events.of(edges)
-            new = np.flatnonzero(~reaches(clock, self.chain, source, target))
-            if not len(new):
+            parts = [self.stages[0].only(np.zeros(0, np.int64))]
+            for edges in self.following.edges(clock, changed):
+                budget.check()
+                source, target = self.events.of(edges)
+                new = np.flatnonzero(~reaches(clock, self.chain, source, target))
+                pair = source[new] * size + target[new]
+                parts.append(edges.only(new[np.unique(pair, return_index=True)[1]]))
+            edges = concatenated(parts)
+            if not len(edges):
                 return True
-            new = new[np.unique(source[new] * len(self.chain) + target[new], return_index=True)[1]]
-            self.stages.append(edges.only(new))
-            add(self.graph, self.chain, source[new], target[new])
+            source, target = self.events.of(edges)
+            self.stages.append(edges)
+            add(self.graph, self.chain, source, target)
 
     def open(self, budget: Budget) -> Alternatives:
         """The pairs of writers of a key of which ``clock`` does not say who is first."""
         seen, events, read = self.seen, self.events, self.following
-        size = seen.initial + 1
         key, writer = read.writers_by_key()
-        version, was_read = span(read.version, key * size + writer)
+        every = Writers(key, writer, read.chain)
+        version, was_read = span(read.version, key * (seen.initial + 1) + writer)
         ends = np.append(read.first, len(read.reads))
         low, many = ends[version], ends[version + was_read] - ends[version]
-        here = np.arange(len(key))
-        later = np.searchsorted(key, key, "right") - here - 1
-        firsts, seconds = [here[:0]], [here[:0]]
-        for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(later) // PAIRS)) + 1):
-            budget.check()
-            a, b = np.repeat(rows, later[rows]), ranges(rows + 1, later[rows])
-            if (
-                events.level != "snapshot-isolation"
-            ):  # of versions that nobody read either order will do
-                some = (many[a] + many[b]) > 0
-                a, b = a[some], b[some]
-            known = self._known(writer[a], writer[b]) | self._known(writer[b], writer[a])
-            firsts.append(a[~known])
-            seconds.append(b[~known])
+        turns = events.level == "snapshot-isolation"
+        firsts, seconds = [version[:0]], [version[:0]]
+        for row, slot in every.slots(key):
+            begin = every.up_to(slot, self._first(writer[row], every.chain[slot]))
+            count = every.since(slot, begin, partial(self._known, writer[row])) - begin
+            for some in portions(count):
+                budget.check()
+                here = np.repeat(row[some], count[some])
+                other = every.row[ranges(begin[some], count[some])]
+                once = writer[here] < writer[other]
+                if not turns:  # of versions that nobody read either order will do
+                    once &= (many[here] + many[other]) > 0
+                firsts.append(here[once])
+                seconds.append(other[once])
         a, b = np.concatenate(firsts), np.concatenate(seconds)
         first, second = np.append(a, b), np.append(b, a)
         option = np.repeat(np.arange(len(first)), many[first])
@@ -139,6 +143,12 @@ class Choosing:
         other = seen.reader[at] != writer[second[option]]
         option, at = option[other], at[other]
         return Alternatives(writer[first], writer[second], option, seen.reader[at], seen.read[at])
+
+    def _first(self, writer: NDArray[np.int64], chain: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each chain the last transaction that is known to come before a writer, by number."""
+        each = self.events.each
+        before = self.clock[self.events.after(writer), chain].astype(np.int64)
+        return (before + 1) // each - 1
 
     def _known(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
         end, after = self.events.end(first), self.events.after(second)

@@ -15,7 +15,12 @@ from isolitmus.checker.recorded.topology import topological
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from isolitmus.model.budget import Budget
+
 __all__ = ["add", "chained", "clocks", "direct", "reaches"]
+
+STEPS = 10_000
+"""How many nodes are looked at between two looks at the budget."""
 
 
 def chained(chain: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -55,8 +60,11 @@ def direct(
     return source[~implied], target[~implied]
 
 
-def clocks(graph: NDArray[np.int32], chain: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle.
+def clocks(
+    graph: NDArray[np.int32], chain: NDArray[np.int64], budget: Budget | None = None
+) -> NDArray[np.int32] | None:
+    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle. TimeLimit or
+    MemoryLimit if the ``budget`` ends it.
 
     >>> graph = chained(np.array([0, 0, 1, 1]))
     >>> add(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
@@ -74,7 +82,9 @@ def clocks(graph: NDArray[np.int32], chain: NDArray[np.int64]) -> NDArray[np.int
     ends = np.cumsum(np.bincount(target, minlength=len(graph))).tolist()
     counts = np.bincount(target, minlength=len(graph)).tolist()
     own = chain.tolist()
-    for node in order.tolist():
+    for place, node in enumerate(order.tolist()):
+        if budget is not None and not place % STEPS:
+            budget.check()
         many, end = counts[node], ends[node]
         if many == 1:
             row = clock[source[end - 1]]

@@ -112,7 +112,7 @@ def judge_recorded(
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     budget.check()
-    edges = concatenated([saturated(seen, level), seen.observed])
+    edges = concatenated([saturated(seen, level, budget), seen.observed])
     cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
     if cycle is None:
         return JudgedRecord(seen.history, level, "allowed")

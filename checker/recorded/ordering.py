@@ -75,7 +75,7 @@ def _solved(
     """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
     from pysat.solvers import Solver
 
-    clock = clocks(choosing.graph, choosing.chain)
+    clock = clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
         return None
     open_ = choosing.open(budget)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches
+from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches, renewed
 from isolitmus.checker.recorded.following import Following
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
 from isolitmus.checker.recorded.writers import Writers, portions, ranges, span
@@ -94,8 +94,8 @@ class Choosing:
     def narrow(self, budget: Budget) -> bool:
         """Add what follows until nothing does; whether there is no cycle yet."""
         size = len(self.chain)
+        clock = clocks(self.graph, self.chain, budget)
         while True:
-            clock = clocks(self.graph, self.chain, budget)
             if clock is None:
                 return False
             changed = (clock != self.clock).any(axis=1)
@@ -113,6 +113,9 @@ class Choosing:
             source, target = self.events.of(edges)
             self.stages.append(edges)
             add(self.graph, self.chain, source, target)
+            touched = np.zeros(size, bool)
+            touched[target] = True
+            clock = renewed(clock, self.graph, self.chain, touched, budget)
 
     def open(self, budget: Budget) -> Alternatives:
         """The pairs of writers of a key of which ``clock`` does not say who is first."""

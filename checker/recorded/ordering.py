@@ -111,7 +111,7 @@ def _solved(
             order = topological(size, source, target)
             if len(order) == size:
                 return order
-            knot = knots(size, source, target)
+            knot = knots(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]

@@ -1,4 +1,4 @@
-"""Whether an order of events explains what was read: each is carried out, one after another, and nothing else."""
+"""Whether an order of events explains what was read: looked up of each read who wrote its key last, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,43 +25,31 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
     else has written in between what it writes; sessions go on after what they did before.
     """
     each = 1 if level == "serializable" else 2
-    history = seen.history
-    reads: dict[int, list[tuple[int, int, int]]] = {}
-    rows = zip(
-        seen.reader.tolist(),
-        seen.key.tolist(),
-        seen.writer.tolist(),
-        seen.read.tolist(),
-        strict=True,
-    )
-    for reader, key, writer, read in rows:
-        reads.setdefault(reader, []).append((key, writer, read))
-    writes: dict[int, list[int]] = {}
-    for key, writer in zip(seen.written_key.tolist(), seen.written_by.tolist(), strict=True):
-        writes.setdefault(writer, []).append(key)
-    there: dict[int, int] = {}
-    when: dict[int, int] = {}  # of each key, the last write
-    began: dict[int, int] = {}
-    last: dict[int, int] = {}  # of each session
-    for moment, event in enumerate(events.tolist()):
-        number = event // each
-        if number == seen.initial or not seen.counts[number]:
-            continue
-        if event % each == 0:
-            session = int(history.session[number])
-            if last.get(session, -1) > number:
-                return transaction_name(history, number)
-            began[number] = moment
-            for key, writer, read in reads.get(number, ()):
-                if there.get(key, seen.initial) != writer:
-                    return operation_name(history, read)
-        if event % each == each - 1:
-            last[int(history.session[number])] = number
-            for key in writes.get(number, ()):
-                if level == "snapshot-isolation" and when.get(key, -1) > began[number]:
-                    return transaction_name(history, number)
-                there[key], when[key] = number, moment
-    return "" if len(began) == int(seen.counts.sum()) else "a transaction that is missing"
+    history, size = seen.history, len(events)
+    if not np.array_equal(np.sort(events), np.arange(each * (seen.initial + 1))):
+        return "a transaction that is missing"
+    moment = np.empty(size, np.int64)
+    moment[events] = np.arange(size)
+    began, ended = moment[::each], moment[each - 1 :: each]
+    before, number = seen.sessions()
+    early = number[
+        (before < seen.initial) & (ended[before] > began[number]) | (began > ended)[number]
+    ]
+    if len(early):
+        return transaction_name(history, int(early[0]))
+    when = seen.written_key * size + ended[seen.written_by]
+    order = np.argsort(when)
+    when, key, writer = when[order], seen.written_key[order], seen.written_by[order]
+    last = np.searchsorted(when, seen.key * size + began[seen.reader]) - 1
+    there = (last >= 0) & (key[last] == seen.key) if len(key) else np.zeros(len(last), bool)
+    found = np.full(len(last), seen.initial)
+    found[there] = writer[last[there]]
+    if (found != seen.writer).any():
+        return operation_name(history, int(seen.read[np.argmax(found != seen.writer)]))
+    beside = (key[1:] == key[:-1]) & (began[writer[1:]] < ended[writer[:-1]])
+    if level == "snapshot-isolation" and beside.any():
+        return transaction_name(history, int(writer[1:][np.argmax(beside)]))
+    return ""
 
 
 def misbuilt(seen: Attributed, level: str, events: NDArray[int64]) -> str:

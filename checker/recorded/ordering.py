@@ -25,6 +25,8 @@ __all__ = ["order_of"]
 
 STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
+MOST = 100_000_000
+"""The most pairs of edges that are looked at before the solver begins; of more it learns what it needs."""
 CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
@@ -33,12 +35,25 @@ def order_of(choosing: Choosing, budget: Budget) -> NDArray[np.int64] | None:
     """The events in an order that the level admits; None: there is none. TimeLimit if the ``budget`` ends it."""
     known = direct(choosing.graph, choosing.chain)
     size = len(choosing.chain)
-    order = topological(size, *known)
+    order = _guess(choosing, known)
     place = np.empty(size, np.int64)
     place[order] = np.arange(size)
     if _explains(choosing, place):
         return order
     return _solved(choosing, known, place, budget)
+
+
+def _guess(
+    choosing: Choosing, known: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """An order of events that keeps what is known: one transaction after another, if there is one like that."""
+    each, size = choosing.events.each, len(choosing.chain)
+    source, target = known[0] // each, known[1] // each
+    apart = source != target
+    order = topological(size // each, source[apart], target[apart])
+    if len(order) < size // each:
+        return topological(size, *known)
+    return (order[:, None] * each + np.arange(each)).reshape(-1)
 
 
 def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
@@ -94,8 +109,10 @@ def _solved(
     tails, heads, of = tails[new], heads[new], literal[option[new]]
     with Solver(name="glucose4") as solver:
         solver.set_phases(np.unique(literal[guess]).tolist())
-        for pair in _pairs(leads, (tails, heads), of, place, budget).tolist():
-            solver.add_clause([-one for one in pair])
+        pairs = _pairs(leads, (tails, heads), of, place, budget)
+        for portion in np.split(-pairs, range(STEP // 10, len(pairs), STEP // 10)):
+            budget.check()
+            solver.append_formula(portion.tolist())
         while True:
             with budget.stopping(solver.interrupt):
                 found = solver.solve_limited(expect_interrupt=True)
@@ -115,7 +132,7 @@ def _solved(
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
-                for cycle in _cycles(leads, tails[on], heads[on]):
+                for cycle in _cycles(clock, choosing.chain, tails[on], heads[on], budget):
                     solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 
@@ -137,6 +154,8 @@ def _pairs(
     here = np.arange(len(sort))
     many = np.searchsorted(low[sort], high[sort], "right") - here - 1
     found = [np.zeros((0, 2), np.int64)]
+    if many.sum() > MOST:
+        return found[0]
     for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(many) // STEP)) + 1):
         budget.check()
         one, other = np.repeat(rows, many[rows]), ranges(rows + 1, many[rows])
@@ -150,20 +169,32 @@ def _pairs(
 
 
 def _cycles(
-    leads: Leads, tails: NDArray[np.int64], heads: NDArray[np.int64]
+    clock: NDArray[np.int32],
+    chain: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    budget: Budget,
 ) -> Iterator[NDArray[np.int64]]:
     """Short cycles through some of the edges, each as the edges that are on it; what is known leads from one to the
     next.
     """
+    before = clock[tails]
     for start in range(0, len(tails), max(1, len(tails) // CYCLES)):
         back = np.full(len(tails), -1)
+        first = np.full(clock.shape[1], len(chain), np.int32)  # of each chain, where edges end
+        of = np.full(clock.shape[1], -1)  # which of them
         reached = np.array([start])
         while len(reached) and back[start] < 0:
+            budget.check()
+            reached = reached[np.argsort(-heads[reached])]
+            reached = reached[heads[reached] < first[chain[heads[reached]]]]
+            first[chain[heads[reached]]] = heads[reached]  # of several the last one stays
+            of[chain[heads[reached]]] = reached
             others = np.flatnonzero(back < 0)
-            step = leads(heads[reached][:, None], tails[others])
-            there = step.any(axis=0)
-            back[others[there]] = reached[step[:, there].argmax(axis=0)]
-            reached = others[there]
+            there = before[others] >= first
+            found = there.any(axis=1)
+            reached = others[found]
+            back[reached] = of[there[found].argmax(axis=1)]
         if back[start] >= 0:
             cycle = [int(back[start])]
             while cycle[-1] != start:

@@ -93,7 +93,9 @@ def knots(
     within = (
         np.cumsum(spanned) > 0
     )  # the edge to the next place lies in a stretch that some edge leads back over
-    stretch: NDArray[np.int64] = np.cumsum(~within) - ~within  # the places of one stretch have one number
+    stretch: NDArray[np.int64] = (
+        np.cumsum(~within) - ~within
+    )  # the places of one stretch have one number
     inside = stretch[place[source]] == stretch[place[target]]
     found = np.full(size, -1)
     nodes, ends = np.unique(np.append(source[inside], target[inside]), return_inverse=True)

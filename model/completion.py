@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.flaws import FLAWS, flaws_of
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
@@ -199,6 +200,7 @@ class _CompletionFrame:
         names = [t.name for t in self.history.transactions]
         self.builder = FrameBuilder(names, RELATIONS, sets_of("histories"), reasons=reasons)
         self.matches = Matches.of(self.history.matches())
+        self.written = self.history.versions()
 
     def build(self) -> FrameBuilder:
         for session in self.history.sessions:
@@ -217,6 +219,9 @@ class _CompletionFrame:
                     self.item(transaction, operation.version)
                 elif isinstance(operation, PredicateRead):
                     self.predicate(transaction, operation)
+        for kind, transaction, why in flaws_of(self.history):
+            if transaction.number in self.committed:
+                self.builder.flaw(FLAWS[kind], self.place[transaction.number], why)
         return self.builder
 
     def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
@@ -258,7 +263,9 @@ class _CompletionFrame:
             )  # fmt: skip
 
     def item(self, transaction: Transaction, version: Version) -> None:
-        """An edge wr from the writer of the version, and rw to the writer of the next one."""
+        """An edge wr from the writer of the version, and rw to the writer of the next one; none if nobody wrote it."""
+        if version.writer != INITIAL and version not in self.written:
+            return
         number, writer = transaction.number, version.writer
         reader = f"T{number}"
         self.depends(
@@ -326,6 +333,8 @@ class _CompletionFrame:
             )  # fmt: skip
 
         for name, seen in self.matches.seen(read).items():
+            if seen != INITIAL and Version(name, seen) not in self.written:
+                continue
             order = self.orders.get(name, (INITIAL,))
             if seen not in order:
                 add("wr", seen, number, "read with", seen)

@@ -44,7 +44,8 @@ class History(Recorded, Readable):
     """Transactions by number, sessions, and observed pairs of the version order.
 
     A transaction that no session names is a session of its own. The constructor raises a
-    HistoryError for what no database could have done, naming both operations.
+    HistoryError for what contradicts itself, naming both operations. A read that nothing explains does not: every level
+    forbids it (``model.flaws``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> frame = skew.frame()

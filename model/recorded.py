@@ -62,6 +62,10 @@ class Recorded:
         wanted = {(n, place) for n in count for place in (None, *range(1, count[n] + 1))}
         return tuple(found) if wanted == {*found} else None
 
+    def versions(self) -> frozenset[Version]:
+        """All that somebody wrote, those before the last ones, too; not what was there before."""
+        return frozenset(version for t in self.transactions for version in t.written)
+
     def matches(self) -> dict[tuple[str, Version], bool]:
         """The stated match bits of all predicates."""
         return {

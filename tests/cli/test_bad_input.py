@@ -534,8 +534,13 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("r(x0) w(x1)", "r(x3) w(x1)", ":3: r(x3) of T1 names x3, but T3 has no w(x3)"),
-        ("r(x0) w(x1)", "r(y2) w(x1)", ":3: r(y2) of T1 names y2, but T2 has no w(y2)"),
+        ("r(x0) w(x1)", "r(x0) w(x2)", ":3: w(x2) of T1: the version x2 is T2's; T1 writes x1"),
+        ("r(x0) w(x1)", "r(x0) w(x1) w(x1)", ":3: T1 has w(x1) and then w(x1); the last version that it wrote is x1"),
+        ("r(P: x0*)", "r(P: x0* | y1)", ":4: r(P: x0* | y1) of T2 says whether y1 matches, but T1 has no w(y1)"),
+        ('["x1 < x2"]', '["x1 < x3"]', ":6: order x1 < x3 names x3, but T3 has no w(x3)"),
+        ("aborted = []", 'schedule = "T1.start T1.end T1[2] T2"', ":7: schedule: T1.end, which is number 2, comes before T1[2], number 3; a transaction starts"),
+        ("aborted = []", 'schedule = "T1.end T1.start T2"', ":7: schedule: T1.end, which is number 1, comes before T1.start, number 2; a transaction starts"),
+        ("aborted = []", 'schedule = "T1 T3"', ":7: schedule: T3.start is of T3, which does nothing here; known: T1, T2"),
         ("r(x0) w(x1)", "r(x0) w(x1", ":3: T1, column 7: 'w(x1' is no operation; use r(x0), w(x1)"),
         ("r(x0) w(x1)", "w(x" + "9" * 5000 + ")", ":3: T1, column 3: 'x9999"),
         ("w(x2)", "w(x²)", ":4: T2, column 13: 'x²' is no version; write an object and a transaction's number, x0\n"),

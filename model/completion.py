@@ -19,6 +19,7 @@ from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
 from isolitmus.model.reads import add_reads
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
+from isolitmus.model.term import named_set
 from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.operations import Status, Transaction
     from isolitmus.model.recorded import Recorded
+    from isolitmus.model.term import Term
 
 __all__ = ["Completion", "completions", "linear_extensions", "unordered"]
 
@@ -198,7 +200,9 @@ class _CompletionFrame:
         self.observed = _observed(self.history) if reasons else {}
         self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
         names = [t.name for t in self.history.transactions]
-        self.builder = FrameBuilder(names, RELATIONS, sets_of("histories"), reasons=reasons)
+        own = [named_set(name) for name, _ in self.history.sets]
+        sets: list[str | Term] = [*sets_of("histories"), *own]
+        self.builder = FrameBuilder(names, RELATIONS, sets, reasons=reasons)
         self.matches = Matches.of(self.history.matches())
         self.written = self.history.versions()
 
@@ -207,6 +211,9 @@ class _CompletionFrame:
             self.session([number for number in session if number in self.committed])
         if self.history.schedule:
             self.real_time()
+        for name, members in self.history.sets:
+            for number in members:
+                self.builder.put(name, self.place[number])
         for name, order in self.orders.items():
             self.versions(name, order)
         for i, transaction in enumerate(self.history.transactions):

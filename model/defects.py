@@ -13,6 +13,8 @@ from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import moment_words
 from isolitmus.model.number import many
 from isolitmus.model.operations import INITIAL, PredicateRead, Version, Write
+from isolitmus.model.term import SET_NAME
+from isolitmus.model.vocabulary import BASE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,6 +32,7 @@ def refuse_defects(history: Recorded) -> None:
     _sessions(history)
     _order(history)
     _schedule(history)
+    _sets(history)
 
 
 def _transactions(history: Recorded) -> None:
@@ -151,6 +154,28 @@ def _schedule(history: Recorded) -> None:
                     f" number {k}; a transaction starts, does one thing after another, and ends"
                 )
         places[number, moment] = k
+
+
+def _sets(history: Recorded) -> None:
+    known = [t.number for t in history.transactions]
+    names = [name for name, _ in history.sets]
+    for name, members in history.sets:
+        if not SET_NAME.fullmatch(name):
+            raise HistoryError(
+                f"sets: '{name}' is no name of a set; it begins with a capital, as Trusted"
+            )
+        if name in BASE:
+            raise HistoryError(f"sets: '{name}' is a base set of every spec; give it another name")
+        if names.count(name) > 1:
+            raise HistoryError(f"sets: '{name}' is named twice")
+        for number in members:
+            if number not in known:
+                near_names = near(f"T{number}", [f"T{n}" for n in known])
+                raise HistoryError(
+                    f"sets.{name} has T{number}, which does nothing here{near_names}"
+                )
+            if members.count(number) > 1:
+                raise HistoryError(f"sets.{name} has T{number} twice")
 
 
 def _before(moment: str | int, other: str | int) -> bool:

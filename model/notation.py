@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import HistoryError, brief, clip
+from isolitmus.model.errors import HistoryError, brief, clip, near
 from isolitmus.model.flaws import read_versions
 from isolitmus.model.operations import (
     INITIAL,
@@ -21,7 +21,7 @@ from isolitmus.model.operations import (
 from isolitmus.model.recorded import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.operations import Status
     from isolitmus.model.recorded import Moment
@@ -63,13 +63,13 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
 
 
 def read_linear(
-    text: str,
+    text: str, unknown: Sequence[str] = ()
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
     """The transactions of a history on one line, by number, its observed version order, and what began, was done and
     ended when, if it says that any began.
 
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
-    committed. A version that is written on the line must be written before another transaction reads it.
+    committed but those that are named as ``unknown``. A version that is written on the line must be written before another transaction reads it.
     """
     operations: dict[int, list[Operation]] = {}
     ends: dict[int, Status] = {}
@@ -117,7 +117,14 @@ def read_linear(
         if version in written:
             problem = f"'{step[0]}' reads {version} before w{version.writer}({version})"
             raise _error(text, where, step.start(), problem)
-    default: Status = "unknown" if ends else "committed"
+    for name in unknown:
+        number = read_transaction_name(name, "unknown")
+        if number not in operations:
+            known = near(name, [f"T{n}" for n in operations])
+            raise HistoryError(f"unknown: there is no transaction {name}{known}")
+        if ends.setdefault(number, "unknown") != "unknown":
+            raise HistoryError(f"unknown: {name} {ends[number]} on the line")
+    default: Status = "unknown" if {*ends.values()} - {"unknown"} else "committed"
     transactions = tuple(
         Transaction(number, tuple(done), ends.get(number, default))
         for number, done in sorted(operations.items())

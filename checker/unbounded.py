@@ -69,7 +69,7 @@ def separate_unbounded(
         lacking = sorted(spec.needs & spec.given.keys())
         if lacking:
             raise IsolitmusError(
-                f"{spec.name} needs {', '.join(lacking)}, which runs over tables do not have"
+                f"{spec.name} needs {', '.join(lacking)}, which searches of tables do not have"
             )
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:

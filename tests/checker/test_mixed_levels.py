@@ -121,7 +121,7 @@ SEARCHES = {
 def test_a_search_has_no_such_sets(universe):
     with pytest.raises(IsolitmusError) as error:
         SEARCHES[universe]()
-    who = "abstract histories" if universe == "abstract" else "runs over tables"
+    who = "abstract histories" if universe == "abstract" else "searches of tables"
     assert str(error.value) == f"trusted needs Trusted, which {who} do not have"
 
 

@@ -10,6 +10,7 @@ from isolitmus.checker.reading.graph import admits, judge
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.searching.shipped import shipped_history
+from isolitmus.checker.strategies import histories
 from isolitmus.model.flaws import flaws_of
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
@@ -85,6 +86,16 @@ def test_who_was_read_from_cannot_have():
 
 def test_no_search_finds_them_though_the_catalogue_has_them():
     assert shipped_history(EVERYTHING, level("pl-1")).test.name == "history-write-cycle"
+
+
+@given(histories(predicates=True, observed=True))
+def test_what_is_drawn_has_none(history):
+    assert list(flaws_of(history)) == []
+
+
+@given(histories(level="snapshot-isolation", forbidden_by="serializable"))
+def test_what_grows_between_levels_has_none(history):
+    assert list(flaws_of(history)) == []
 
 
 @st.composite

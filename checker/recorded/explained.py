@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.reading.anomalies import FLAWS, anomaly_of
+from isolitmus.checker.reading.anomalies import anomaly_of
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
 from isolitmus.checker.recorded.circle import circle_of
 from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
 from isolitmus.checker.recorded.naming import Names
 from isolitmus.checker.recorded.shrinking import shrunk
+from isolitmus.model.flaws import FLAWS
 from isolitmus.model.frame import Edge
 from isolitmus.model.number import many
 from isolitmus.model.reason import Reason

@@ -45,11 +45,12 @@ def elected(
     known = direct(choosing.graph, choosing.chain)
     size = len(choosing.chain)
     order = topological(size, *known)
-    if not misread(open_.seen, choosing.events.level, order):
-        return open_.seen, order
     place = np.empty(size, np.int64)
     place[order] = np.arange(size)
     begin, end = choosing.events.begin(open_.reader), choosing.events.end(open_.writer)
+    guess = open_.latest(place[begin], place[end])
+    if not misread(open_.seen, choosing.events.level, order):
+        return open_.chosen(guess), order
     leads = partial(reaches, choosing.clock, choosing.chain)
     misses = Misses(open_, choosing, budget)
     found = solved(
@@ -60,7 +61,7 @@ def elected(
         place,
         budget=budget,
         clauses=misses.clauses,
-        phases=[*misses.guess(place), *open_.latest(place[begin], place[end])],
+        phases=[*misses.guess(place), *(guess + 1).tolist()],
     )
     if found is None:
         return None

@@ -38,7 +38,8 @@ class Misses:
         self.clauses = open_.clauses()
         self._columns()
         self._orders()
-        self.tails, self.heads, self.literal = map(np.concatenate, zip(*self._edges(), strict=True))
+        parts = map(np.concatenate, zip(*self._edges(), strict=True))
+        self.tails, self.heads, self.literal = self._joined(*parts)
         """From which event each edge leads, and to which, and its literal."""
 
     def guess(self, place: NDArray[np.int64]) -> list[int]:
@@ -103,13 +104,13 @@ class Misses:
         sort = np.argsort(self.pair)
         self.pair, self.order = self.pair[sort], self.order[sort]
 
-    def _edges(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    def _edges(self) -> Iterator[tuple[NDArray[np.int64], ...]]:
         events, open_ = self.choosing.events, self.open
         first, second = self.pair // self.size, self.pair % self.size
-        yield self._possible(events.end(first), events.after(second), [self.order])
+        yield self._possible(events.end(first), events.after(second), self.order, self.order)
         literal = np.arange(len(open_.of)) + 1
         begin = events.begin(open_.reader)[open_.of]
-        yield self._possible(events.end(open_.writer), begin, [literal])
+        yield self._possible(events.end(open_.writer), begin, literal, literal)
         low, many = span(self.key, self.read_key)
         for rows in self._batches(many):
             self.budget.check()
@@ -118,7 +119,7 @@ class Misses:
 
     def _missed(
         self, row: NDArray[np.int64], writer: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    ) -> Iterator[tuple[NDArray[np.int64], ...]]:
         """Who may have read a version misses what comes after it, of these writers of its key."""
         events, chain = self.choosing.events, self.choosing.following.chain
         reader, version = self.read_by[row], self.read_from[row]
@@ -141,7 +142,8 @@ class Misses:
             yield self._possible(
                 events.begin(reader[some]),
                 events.end(writer[some]),
-                [self.read_if[row[some]], literal],
+                self.read_if[row[some]],
+                literal,
             )
 
     def _order(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -151,27 +153,34 @@ class Misses:
         self,
         tails: NDArray[np.int64],
         heads: NDArray[np.int64],
-        literals: list[NDArray[np.int64]],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Edges that are there if all their literals but 0 are true: those that are not known, with one literal each."""
-        new = ~self._leads(tails, heads)
-        new &= np.any([literal != 0 for literal in literals], axis=0)
-        tails, heads = tails[new], heads[new]
-        one, other = literals[0][new], literals[-1][new]
+        one: NDArray[np.int64],
+        other: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Edges that are there if two literals are true, of which 0 always is: those that are not known, and close
+        no cycle, by their number.
+        """
+        new = ~self._leads(tails, heads) & ((one != 0) | (other != 0))
+        tails, heads, one, other = tails[new], heads[new], one[new], other[new]
         one, other = np.where(one, one, other), np.where(other, other, one)
         closes = self._leads(heads, tails)
         no = np.unique(np.stack([one[closes], other[closes]], axis=1), axis=0)
         self.clauses += [[-a, -b] if a != b else [-a] for a, b in no.tolist()]
-        tails, heads, one, other = tails[~closes], heads[~closes], one[~closes], other[~closes]
-        both = np.flatnonzero(one != other)
-        edge, of = np.unique(
-            tails[both] * len(self.choosing.chain) + heads[both], return_inverse=True
-        )
-        joint = self.variables + 1 + of
-        self.variables += len(edge)
-        self.clauses += np.stack([-one[both], -other[both], joint], axis=1).tolist()
-        one[both] = joint
-        return tails, heads, one
+        edge = tails * len(self.choosing.chain) + heads
+        return edge[~closes], one[~closes], other[~closes]
+
+    def _joined(
+        self, edge: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Each edge once: with the literal that it is there for, or a new one that follows from any two it is there for."""
+        row = np.unique(np.stack([edge, one, other], axis=1), axis=0)
+        edge, at, many = np.unique(row[:, 0], return_index=True, return_counts=True)
+        alone = (many == 1) & (row[at, 1] == row[at, 2])
+        literal = np.where(alone, row[at, 1], self.variables + np.cumsum(~alone))
+        self.variables += int((~alone).sum())
+        joint = np.repeat(literal, many)
+        follows = np.stack([-row[:, 1], -row[:, 2], joint], axis=1)
+        self.clauses += follows[np.repeat(~alone, many)].tolist()
+        return edge // len(self.choosing.chain), edge % len(self.choosing.chain), literal
 
     def _batches(self, many: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Rows, so many at once that not too many of what they stand for are looked at together."""

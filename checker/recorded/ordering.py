@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.clocks import clocks, direct, reaches
-from isolitmus.checker.recorded.topology import knots, topological
+from isolitmus.checker.recorded.topology import cheap_cycles, knots, topological
 from isolitmus.checker.recorded.writers import ranges, span
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ __all__ = ["order_of", "solved"]
 
 STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
+MANY = 500
+"""Up to so many edges that lie on cycles with each other, each two are looked at together."""
 CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
@@ -138,7 +140,14 @@ def solved(
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
-                for cycle in _cycles(leads, tails[on], heads[on]):
+                budget.check()
+                if len(on) > MANY:
+                    free = (knot[known[0]] == number) & (knot[known[1]] == number)
+                    paid = tails[on], heads[on]
+                    cycles = cheap_cycles(size, (known[0][free], known[1][free]), paid, CYCLES)
+                else:
+                    cycles = _cycles(leads, tails[on], heads[on])
+                for cycle in cycles:
                     solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 

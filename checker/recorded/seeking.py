@@ -1,18 +1,24 @@
 """Levels without a version order, where several wrote a value: who was read from is tried until there is no cycle.
 
-A solver chooses a candidate for each undecided read. What the level's axioms say of that is looked at for cycles
+What explains a history at prefix consistency explains it at the weaker levels; so that is tried for a while. Then a
+solver chooses a candidate for each undecided read. What the level's axioms say of that is looked at for cycles
 (``saturating``), and each one found rules out what it needs: those candidates together.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolitmus.checker.recorded.choosing import Choosing
+from isolitmus.checker.recorded.electing import elected
+from isolitmus.checker.recorded.events import Events
 from isolitmus.checker.recorded.saturating import saturated
 from isolitmus.checker.recorded.topology import knots, path_of, topological
 from isolitmus.checker.recorded.tracing import traced
+from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sought"]
 
+SECONDS = 5.0
+"""How long a stronger level is tried."""
 STARTS = 32
 """From how many transactions on cycles a shortest one is looked for, after each choice."""
 
@@ -36,14 +44,17 @@ def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
 
     if open_.lost() is not None:
         return None
+    stronger = _at_prefix_consistency(open_, budget.within(SECONDS))
+    if stronger is not None:
+        return stronger
     size = open_.seen.initial + 1
-    known = saturated(open_.seen, level)
-    order = topological(size, known.source, known.target)
-    if len(order) < size:
-        return None
-    place = np.argsort(order)
+    known = saturated(open_.seen, "causal")
+    place = np.argsort(topological(size, known.source, known.target))
+    if len(place) < size:
+        place = np.arange(size)
     with Solver(name="glucose4", bootstrap_with=open_.clauses()) as solver:
-        solver.set_phases(open_.latest(place[open_.reader], place[open_.writer]))
+        guess = open_.latest(place[open_.reader], place[open_.writer])
+        solver.set_phases((guess + 1).tolist())
         while True:
             with budget.stopping(solver.interrupt):
                 found = solver.solve_limited(expect_interrupt=True)
@@ -54,15 +65,25 @@ def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
             seen = open_.chosen(rows)
             edges = saturated(seen, level)
             learned = {
-                needed
+                _needed(open_, rows, traced(seen, level, edges, cycle))
                 for cycle in _cycles(size, edges)
-                if (needed := _needed(open_, rows, traced(seen, level, edges, cycle)))
             }
             if not learned:
                 return seen
+            if () in learned:
+                return None
             for needed in learned:
                 solver.add_clause([-one for one in needed])
             budget.check()
+
+
+def _at_prefix_consistency(open_: Undecided, budget: Budget) -> Attributed | None:
+    """Who wrote what each read saw at this stronger level; None: nobody, or it is not known so soon."""
+    with suppress(Limit):
+        choosing = Choosing(open_.seen, Events("prefix-consistency"))
+        found = elected(open_, choosing, budget) if choosing.narrow(budget) else None
+        return None if found is None else found[0]
+    return None
 
 
 def _cycles(size: int, edges: Arrows) -> Iterator[tuple[int, ...]]:

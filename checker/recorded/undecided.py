@@ -117,14 +117,15 @@ class Undecided:
         clauses += np.stack([-every[maybe], counting[self.writer[maybe]]], axis=1).tolist()
         return clauses
 
-    def latest(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> list[int]:
-        """The literals of candidates to begin with: of each read the latest that ended before its reader began."""
+    def latest(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each read the latest candidate that counts and ended before the reader began, if there is one: reads begin,
+        and candidates end, at these places.
+        """
         before = np.flatnonzero((end < begin[self.of]) & ~self.possible[self.writer])
         best = before[np.lexsort((end[before], self.of[before]))]
         last = np.ones(len(best), bool)
         last[:-1] = self.of[best][1:] != self.of[best][:-1]
-        found: list[int] = (best[last] + 1).tolist()
-        return found
+        return best[last]
 
     def chosen(self, rows: NDArray[np.int64]) -> Attributed:
         """Who wrote what each read saw if these candidates did, or of several for a read the first of them."""

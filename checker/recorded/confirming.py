@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isolitmus.model.register_history import ABORTED, INITIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
@@ -31,14 +33,21 @@ STEPS = {
 """Of which steps a forbidden cycle may be."""
 
 
-def confirmed(history: RegisterHistory, level: str, cycle: Sequence[Precedence]) -> bool:
-    """Whether the steps follow each other round a circle that the level forbids, and each one holds."""
-    return _Confirming(history, level).circle(cycle)
+def confirmed(
+    history: RegisterHistory,
+    level: str,
+    cycle: Sequence[Precedence],
+    given: Mapping[int, int] | None = None,
+) -> bool:
+    """Whether the steps follow each other round a circle that the level forbids, and each one holds. Of reads whose
+    value several wrote, ``given`` says who is supposed to have been the one.
+    """
+    return _Confirming(history, level, given or {}).circle(cycle)
 
 
 class _Confirming:
-    def __init__(self, history: RegisterHistory, level: str) -> None:
-        self.history, self.level = history, level
+    def __init__(self, history: RegisterHistory, level: str, given: Mapping[int, int]) -> None:
+        self.history, self.level, self.given = history, level, given
         self.initial = len(history.session)
         self.owners = [-1] * len(history.key)
         for number in range(self.initial):
@@ -120,7 +129,21 @@ class _Confirming:
             not own
             and not bool(history.is_write[read])
             and self.left(writer, key) == int(history.value[read])
+            and (self.alone(reader, read, writer) or self.given.get(read) == writer)
         )
+
+    def alone(self, reader: int, read: int, writer: int) -> bool:
+        """Whether nobody else may have left what a transaction read."""
+        history, key, value = (
+            self.history,
+            int(self.history.key[read]),
+            int(self.history.value[read]),
+        )
+        same = history.is_write & (history.key == key) & (history.value == value)
+        others = {self.owners[one] for one in np.flatnonzero(same).tolist()} - {reader, writer}
+        return not any(
+            self.there(other) and self.left(other, key) == value for other in others
+        ) and (value != INITIAL or writer == self.initial)
 
     def by_axiom(self, step: Precedence) -> bool:
         if step.read is None or not step.because:

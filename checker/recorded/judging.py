@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.electing import elected
 from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.naming import operation_name
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
-from isolitmus.checker.recorded.replaying import misread
+from isolitmus.checker.recorded.replaying import misattributed, misread
 from isolitmus.checker.recorded.saturating import saturated
+from isolitmus.checker.recorded.seeking import sought
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
+from isolitmus.checker.recorded.undecided import undecided
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit, UnknownName, near
 from isolitmus.model.readable import Readable, few
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ORDERED", "POLYNOMIAL", "JudgedRecord", "judge_recorded"]
+__all__ = ["ORDERED", "POLYNOMIAL", "JudgedRecord", "contradiction", "judge_recorded"]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
@@ -66,7 +70,7 @@ def judge_recorded(
     history: RegisterHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
     """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
-    ``budget`` is spent before it is decided, or where a value does not tell whose it is.
+    ``budget`` is spent before it is decided.
 
     >>> import numpy as np
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -88,36 +92,85 @@ def judge_recorded(
     if seen.flaws:
         return JudgedRecord(history, level, "forbidden", flaws=seen.flaws)
     try:
-        judged = (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
+        return (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
         return JudgedRecord(history, level, "unknown", reason=str(limit))
-    assert not judged.cycle or confirmed(history, level, judged.cycle), f"{level}: {judged.cycle}"
-    if judged.verdict == "allowed" and seen.ambiguous:
-        return JudgedRecord(history, level, "unknown", reason=seen.ambiguous)
-    return judged
+
+
+def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None: it does not.
+    TimeLimit if the ``budget`` ends it.
+    """
+    if seen.flaws:
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+    if level in POLYNOMIAL:
+        return _cyclic(seen, level)
+    choosing = Choosing(seen, Events(level))
+    if not choosing.narrow(budget):
+        return _forbidden(seen, level, closing(choosing))
+    return None if order_of(choosing, budget) is not None else _unordered(choosing, budget)
+
+
+def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
+    given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
+    assert confirmed(seen.history, level, cycle, given), f"{level}: {cycle}"
+    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle)
+
+
+def _cyclic(seen: Attributed, level: str) -> JudgedRecord | None:
+    edges = saturated(seen, level)
+    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
+    return None if cycle is None else _forbidden(seen, level, traced(seen, level, edges, cycle))
+
+
+def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
+    pairs = len(choosing.open(budget)) // 2
+    reason = f"none of the orders of {pairs} pairs of versions has no cycle"
+    return JudgedRecord(choosing.seen.history, choosing.events.level, "forbidden", reason=reason)
 
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     budget.check()
-    edges = saturated(seen, level)
-    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
-    if cycle is None:
-        return JudgedRecord(seen.history, level, "allowed")
-    return JudgedRecord(seen.history, level, "forbidden", cycle=traced(seen, level, edges, cycle))
+    forbidden = _cyclic(seen, level)
+    if forbidden is not None:
+        return forbidden
+    if len(seen.unclear):
+        found = sought(undecided(seen), level, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        wrong = found.flaws or misattributed(found) or _cyclic(found, level)
+        assert not wrong, f"{level}: the choice of writers does not explain {wrong}"
+    return JudgedRecord(seen.history, level, "allowed")
 
 
 def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     choosing = Choosing(seen, Events(level))
     if not choosing.narrow(budget):
-        return JudgedRecord(seen.history, level, "forbidden", cycle=closing(choosing))
-    events = order_of(choosing, budget)
-    if events is None:
-        pairs = len(choosing.open(budget)) // 2
-        reason = f"none of the orders of {pairs} pairs of versions has no cycle"
-        return JudgedRecord(seen.history, level, "forbidden", reason=reason)
+        return _forbidden(seen, level, closing(choosing))
+    if len(seen.unclear):
+        found = elected(undecided(seen), choosing, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        seen, events = found
+    else:
+        order_found = order_of(choosing, budget)
+        if order_found is None:
+            return _unordered(choosing, budget)
+        events = order_found
     each = choosing.events.each
     wrong = misread(seen, level, events)
     assert not wrong, f"{level}: the order does not explain {wrong}"
     ends = (number // each for number in events.tolist() if number % each == each - 1)
     order = tuple(number for number in ends if number < seen.initial and seen.counts[number])
     return JudgedRecord(seen.history, level, "allowed", order=order)
+
+
+def _without_writers(seen: Attributed, level: str) -> JudgedRecord:
+    """No candidates of the reads whose value several wrote explain the history."""
+    many, first = len(seen.unclear), operation_name(seen.history, int(seen.unclear[0]))
+    reason = f"none of those who wrote it can have been read from: {first}"
+    if many > 1:
+        reason = (
+            f"several wrote what {many} reads saw, and no choice explains them; the first: {first}"
+        )
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason)

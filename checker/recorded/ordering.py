@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.clocks import clocks, direct, reaches
-from isolitmus.checker.recorded.topology import knots, topological
+from isolitmus.checker.recorded.topology import cheap_cycles, knots, topological
 from isolitmus.checker.recorded.writers import ranges, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     Leads = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-__all__ = ["order_of"]
+__all__ = ["order_of", "solved"]
 
 STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
+MANY = 500
+"""Up to so many edges that lie on cycles with each other, each two are looked at together."""
 CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
@@ -73,8 +75,6 @@ def _solved(
     budget: Budget,
 ) -> NDArray[np.int64] | None:
     """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
-    from pysat.solvers import Solver
-
     clock = clocks(choosing.graph, choosing.chain)
     if clock is None:
         return None
@@ -92,8 +92,33 @@ def _solved(
     leads = partial(reaches, clock, choosing.chain)
     new = ~leads(tails, heads)
     tails, heads, of = tails[new], heads[new], literal[option[new]]
-    with Solver(name="glucose4") as solver:
-        solver.set_phases(np.unique(literal[guess]).tolist())
+    phases = np.unique(literal[guess]).tolist()
+    found = solved(known, leads, (tails, heads), of, place, budget=budget, phases=phases)
+    return None if found is None else found[0]
+
+
+def solved(
+    known: tuple[NDArray[np.int64], NDArray[np.int64]],
+    leads: Leads,
+    edges: tuple[NDArray[np.int64], NDArray[np.int64]],
+    of: NDArray[np.int64],
+    place: NDArray[np.int64],
+    *,
+    budget: Budget,
+    clauses: Sequence[list[int]] = (),
+    phases: Sequence[int] = (),
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """An order of all that is known and of those edges whose literal is true, and the sign of each variable, by its
+    number, where the clauses hold; None: there is none. ``place`` is a node's in an order of what is known.
+    """
+    from pysat.solvers import Solver
+
+    size = len(place)
+    tails, heads = edges
+    most = max([0, *map(abs, phases), *(abs(one) for clause in clauses for one in clause)])
+    most = max(most, int(np.abs(of).max(initial=0)))
+    with Solver(name="glucose4", bootstrap_with=clauses) as solver:
+        solver.set_phases([*phases])
         for pair in _pairs(leads, (tails, heads), of, place, budget).tolist():
             solver.add_clause([-one for one in pair])
         while True:
@@ -102,7 +127,7 @@ def _solved(
             if not found:
                 return None
             true = np.array(solver.get_model() or [0])
-            value = np.ones(int(variable.max()) + 2, np.int64)
+            value = np.ones(most + 1, np.int64)
             true = true[np.abs(true) < len(value)]
             value[np.abs(true)] = np.sign(true)
             taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
@@ -110,12 +135,19 @@ def _solved(
             target = np.concatenate([known[1], heads[taken]])
             order = topological(size, source, target)
             if len(order) == size:
-                return order
+                return order, value
             knot = knots(size, source, target)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
-                for cycle in _cycles(leads, tails[on], heads[on]):
+                budget.check()
+                if len(on) > MANY:
+                    free = (knot[known[0]] == number) & (knot[known[1]] == number)
+                    paid = tails[on], heads[on]
+                    cycles = cheap_cycles(size, (known[0][free], known[1][free]), paid, CYCLES)
+                else:
+                    cycles = _cycles(leads, tails[on], heads[on])
+                for cycle in cycles:
                     solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 

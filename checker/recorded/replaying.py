@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
+from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -12,51 +13,88 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.observing import Attributed
 
-__all__ = ["misread"]
+__all__ = ["misattributed", "misread"]
 
 
 def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
     """What the order does not explain, in words; empty: it explains all.
 
     At serializable an event is a transaction, else twice its number is its beginning, and one more its end. A
-    transaction reads what is there when it begins; its writes are there when it ends. At snapshot isolation nobody
-    else has written in between what it writes; sessions go on after what they did before.
+    transaction reads what is there when it begins, and its own writes; these are there for others when it ends. At
+    snapshot isolation nobody else has written in between what it writes; sessions go on after what they did before.
+    What counts of a history is carried out by its values; who wrote them is not asked.
     """
     each = 1 if level == "serializable" else 2
     history = seen.history
-    reads: dict[int, list[tuple[int, int, int]]] = {}
-    rows = zip(
-        seen.reader.tolist(),
-        seen.key.tolist(),
-        seen.writer.tolist(),
-        seen.read.tolist(),
-        strict=True,
-    )
-    for reader, key, writer, read in rows:
-        reads.setdefault(reader, []).append((key, writer, read))
-    writes: dict[int, list[int]] = {}
-    for key, writer in zip(seen.written_key.tolist(), seen.written_by.tolist(), strict=True):
-        writes.setdefault(writer, []).append(key)
+    counts, sessions = seen.counts.tolist(), history.session.tolist()
+    before: list[int] = []  # of each transaction, the one in its session that must have ended
+    latest: dict[int, int] = {}
+    for number, status in enumerate(history.status.tolist()):
+        if (status == COMMITTED and not counts[number]) or (status == ABORTED and counts[number]):
+            return transaction_name(history, number)
+        before.append(latest.get(sessions[number], -1))
+        if counts[number]:
+            latest[sessions[number]] = number
+    first, is_write = history.first.tolist(), history.is_write.tolist()
+    key, value = history.key.tolist(), history.value.tolist()
     there: dict[int, int] = {}
     when: dict[int, int] = {}  # of each key, the last write
     began: dict[int, int] = {}
-    last: dict[int, int] = {}  # of each session
+    last: dict[int, int] = {}  # of each session, who ended
+    wrote: dict[int, dict[int, int]] = {}
     for moment, event in enumerate(events.tolist()):
         number = event // each
-        if number == seen.initial or not seen.counts[number]:
+        if number == seen.initial or not counts[number]:
             continue
         if event % each == 0:
-            session = int(history.session[number])
-            if last.get(session, -1) > number:
+            if last.get(sessions[number], -1) != before[number]:
                 return transaction_name(history, number)
             began[number] = moment
-            for key, writer, read in reads.get(number, ()):
-                if there.get(key, seen.initial) != writer:
-                    return operation_name(history, read)
+            own = wrote[number] = {}
+            for one in range(first[number], first[number + 1]):
+                at = key[one]
+                if is_write[one]:
+                    own[at] = value[one]
+                elif (own[at] if at in own else there.get(at, INITIAL)) != value[one]:
+                    return operation_name(history, one)
         if event % each == each - 1:
-            last[int(history.session[number])] = number
-            for key in writes.get(number, ()):
-                if level == "snapshot-isolation" and when.get(key, -1) > began[number]:
+            if number not in wrote:
+                return transaction_name(history, number)
+            last[sessions[number]] = number
+            for at, left in wrote.pop(number).items():
+                if level == "snapshot-isolation" and when.get(at, -1) > began[number]:
                     return transaction_name(history, number)
-                there[key], when[key] = number, moment
-    return "" if len(began) == int(seen.counts.sum()) else "a transaction that is missing"
+                there[at], when[at] = left, moment
+    return "" if len(began) == sum(counts) else "a transaction that is missing"
+
+
+def misattributed(seen: Attributed) -> str:
+    """A read of what counts that did not see what its writer left, or its own write, in words; empty: there is none."""
+    history = seen.history
+    writer = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
+    left: dict[tuple[int, int], int] = {}
+    external: list[tuple[int, int, int]] = []
+    rows = zip(
+        seen.owner.tolist(),
+        history.is_write.tolist(),
+        history.key.tolist(),
+        history.value.tolist(),
+        strict=True,
+    )
+    for one, (number, is_write, key, value) in enumerate(rows):
+        if not seen.counts[number]:
+            continue
+        if is_write:
+            left[number, key] = value
+        elif (number, key) not in left:
+            external.append((one, key, value))
+        elif left[number, key] != value:
+            return operation_name(history, one)
+    for one, key, value in external:
+        from_ = writer.get(one)
+        there = (
+            INITIAL if from_ == seen.initial else left.get((-1 if from_ is None else from_, key))
+        )
+        if there != value:
+            return operation_name(history, one)
+    return ""

@@ -85,13 +85,29 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     kept = np.ones(len(owner), bool)
     if judged.cycle:
-        kept = np.isin(owner, [*_named(judged.cycle)])
+        named = _with_writers(history, owner, np.isin(owner, [*_named(judged.cycle)]))
+        part = part_of(history, named).history
+        if judge_recorded(part, judged.level).verdict == "forbidden":
+            kept = named
     shrinking = _Shrinking(history, judged.level, budget, kept)
     with suppress(Limit):
         numbers = np.unique(owner[kept]).tolist()
         shrinking.leave_out([np.flatnonzero(owner == number) for number in numbers])
         shrinking.leave_out([np.array([one]) for one in np.flatnonzero(shrinking.kept).tolist()])
     return part_of(history, shrinking.kept)
+
+
+def _with_writers(
+    history: RegisterHistory, owner: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Operations, and all writes to a key of whoever wrote a value that they read of it."""
+    code = np.unique(history.value, return_inverse=True)[1]
+    key = history.key.astype(np.int64)
+    cell = key * (int(code.max(initial=0)) + 1) + code
+    group = owner * len(history.keys) + key
+    wrote = history.is_write & np.isin(cell, cell[kept & ~history.is_write])
+    found: NDArray[np.bool_] = kept | (history.is_write & np.isin(group, group[wrote]))
+    return found
 
 
 def _named(steps: Iterable[Precedence]) -> set[int]:

@@ -255,6 +255,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     # recorded histories
     "recorded session": "session {session} has {first} before {second}",
     "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
+    "recorded whose": "{reader} read {version}",
+    "recorded unborn": "{reader} read {key} before anybody wrote it",
     "recorded nothing": "{reader} read nothing of {key}",
     "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
     "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",

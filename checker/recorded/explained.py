@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.reading.anomalies import anomaly_of
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
-from isolitmus.checker.recorded.cases import cases
+from isolitmus.checker.recorded.attributions import attributions
 from isolitmus.checker.recorded.circle import circle_of
 from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
 from isolitmus.checker.recorded.naming import Names
@@ -31,7 +31,7 @@ from isolitmus.specs.catalogue import level
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from isolitmus.checker.recorded.cases import Case
+    from isolitmus.checker.recorded.attributions import Attribution
     from isolitmus.checker.recorded.judging import JudgedRecord
     from isolitmus.checker.recorded.observing import Flaw
     from isolitmus.checker.recorded.shrinking import Core
@@ -107,16 +107,16 @@ def _torn_list(judged: JudgedRecord, read: int) -> Violation:
 
 
 def _of_part(part: Core, judged: JudgedRecord, budget: Budget) -> Forbidden:
-    every: list[Case] = []
+    every: list[Attribution] = []
     with suppress(Limit):
-        every = [*islice(cases(judged, budget), CASES + 1)]
+        every = [*islice(attributions(judged, budget), CASES + 1)]
     if not 0 < len(every) <= CASES:
         return Forbidden((_no_order(part, judged),))
     ways = [way for case in every for way in _of_case(part, case)]
     return Forbidden(tuple(ways[:WAYS]), max(0, len(ways) - WAYS))
 
 
-def _of_case(part: Core, case: Case) -> list[Violation]:
+def _of_case(part: Core, case: Attribution) -> list[Violation]:
     """The ways in which a part may have been, if those wrote what was read who are supposed to."""
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.naming import operation_name
-from isolitmus.checker.recorded.writers import span
 from isolitmus.model.readable import Readable
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["Attributed", "Cells", "Flaw", "attributed"]
+__all__ = ["Attributed", "Flaw", "LeftCells", "attributed"]
 
 WORDS = {
     "thin-air-read": "{read}, which nobody wrote",
@@ -107,7 +106,7 @@ class Attributed:
         return np.append(self.history.session, len(self.history.sessions)).astype(np.int64)
 
 
-class Cells:
+class LeftCells:
     """What transactions that may have committed left of each key; a cell is a key and a value."""
 
     def __init__(self, history: RegisterHistory) -> None:
@@ -131,7 +130,8 @@ class Cells:
 
     def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where in ``by`` the writers of some reads begin, and how many they are; a reader may be among them."""
-        return span(self.left, self.cell[reads])
+        low = np.searchsorted(self.left, self.cell[reads], "left")
+        return low, np.searchsorted(self.left, self.cell[reads], "right") - low
 
 
 def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None) -> Attributed:
@@ -147,7 +147,7 @@ def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None)
     ([0], (transaction 2 (session t, line 3) read x = 8, which nobody wrote,))
     """
     key = history.key.astype(np.int64)
-    cells = Cells(history)
+    cells = LeftCells(history)
     owner, external, last = cells.owner, cells.external, cells.last
     low, many = cells.writers(external)
     writer = np.where(many == 1, cells.by[np.minimum(low, len(cells.by) - 1)], -1)
@@ -193,11 +193,11 @@ def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None)
     )
 
 
-def _among(cells: Cells, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _among(cells: LeftCells, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Of each read whether its reader is among those who left what it saw."""
     size = int(cells.by.max()) + 1
     wanted = cells.cell[reads] * size + cells.owner[reads]
-    return span(cells.left * size + cells.by, wanted)[1] > 0
+    return np.isin(wanted, cells.left * size + cells.by)
 
 
 def _own_writes(

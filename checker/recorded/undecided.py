@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.observing import Cells, attributed
+from isolitmus.checker.recorded.observing import LeftCells, attributed
 from isolitmus.checker.recorded.writers import ranges
 from isolitmus.model.register_history import UNKNOWN
 
@@ -147,7 +147,7 @@ def undecided(seen: Attributed) -> Undecided:
     >>> found.read.tolist(), found.writer.tolist(), found.possible.tolist()
     ([2], [0, 1], [False, True, False, False])
     """
-    history, cells = seen.history, Cells(seen.history)
+    history, cells = seen.history, LeftCells(seen.history)
     unseen = np.append((history.status == UNKNOWN) & ~seen.counts, False)
     internal = np.flatnonzero(~history.is_write & (cells.before >= 0))
     missed = internal[history.value[internal] != history.value[cells.before[internal]]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_records import recorded
 
 from isolitmus.checker.reading.anomalies import anomalies
-from isolitmus.checker.recorded.cases import cases
+from isolitmus.checker.recorded.attributions import attributions
 from isolitmus.checker.recorded.confirming import confirmed
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
@@ -145,7 +145,7 @@ def test_each_choice_of_writers_is_in_a_case(history, name):
     judged = judge_recorded(history, name)
     if judged.verdict == "allowed" or judged.flaws:
         return
-    found = [{*case.supposing} for case in cases(judged, Budget())]
+    found = [{*case.supposing} for case in attributions(judged, Budget())]
     for choice in settled(history):
         assert any(case <= choice for case in found)
 

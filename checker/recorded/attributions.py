@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.judging import contradiction
-from isolitmus.checker.recorded.observing import Cells, attributed
+from isolitmus.checker.recorded.observing import LeftCells, attributed
 from isolitmus.checker.recorded.writers import ranges
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.observing import Attributed
     from isolitmus.model.budget import Budget
 
-__all__ = ["Case", "cases"]
+__all__ = ["Attribution", "attributions"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class Attribution:
     """Who some reads are supposed to have read from, and why the level forbids that."""
 
     seen: Attributed
@@ -35,32 +35,32 @@ class Case:
     """What the level says of the reads that are not unclear."""
 
 
-def cases(judged: JudgedRecord, budget: Budget) -> Iterator[Case]:
+def attributions(judged: JudgedRecord, budget: Budget) -> Iterator[Attribution]:
     """Of a history that a level forbids: each choice of writers is one of these cases, or goes beyond one of them.
     TimeLimit if the ``budget`` ends it.
     """
     seen = attributed(judged.history)
     if judged.flaws or judged.cycle or not len(seen.unclear):
-        yield Case(seen, (), judged)
+        yield Attribution(seen, (), judged)
     else:
-        yield from _cases(np.full(len(seen.owner), -1), (), judged, budget)
+        yield from _attributions(np.full(len(seen.owner), -1), (), judged, budget)
 
 
-def _cases(
+def _attributions(
     given: NDArray[np.int64],
     supposing: tuple[tuple[int, int], ...],
     judged: JudgedRecord,
     budget: Budget,
-) -> Iterator[Case]:
+) -> Iterator[Attribution]:
     seen = attributed(judged.history, given)
     found = contradiction(seen, judged.level, budget)
     if found is not None:
-        yield Case(seen, supposing, found)
+        yield Attribution(seen, supposing, found)
         return
     assert len(seen.unclear), f"{judged.level} does not forbid {judged.history}"
-    read, cells = seen.unclear[:1], Cells(judged.history)
+    read, cells = seen.unclear[:1], LeftCells(judged.history)
     for writer in cells.by[ranges(*cells.writers(read))].tolist():
         if writer != seen.owner[read[0]]:
             more = given.copy()
             more[read] = writer
-            yield from _cases(more, (*supposing, (int(read[0]), writer)), judged, budget)
+            yield from _attributions(more, (*supposing, (int(read[0]), writer)), judged, budget)

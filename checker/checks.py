@@ -15,6 +15,7 @@ from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.explaining import explanations
+from isolitmus.checker.running.form_verdicts import NAMED_FORMS, form_verdicts
 from isolitmus.checker.strength import IMPLIES, Standing, standing_among
 from isolitmus.checker.worded import Paged
 from isolitmus.model.budget import Budget
@@ -24,7 +25,7 @@ from isolitmus.model.number import many
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.spec import Spec
-from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,15 +142,19 @@ def check(
     test: Litmus | HistoryTest | History,
     levels: Sequence[Spec] | Spec,
     *,
+    forms: Sequence[str] = (),
     budget: Budget | None = None,
 ) -> Checked:
     """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget`` (default:
-    three quarters of the memory that is free) is spent is unknown.
+    three quarters of the memory that is free) is spent is unknown. ``forms``: view and state forms of levels, by
+    their names (``checker.running.form_verdicts``), which need statements.
 
     >>> from isolitmus.specs import level, litmus
     >>> checked = check(litmus("reorder"), [level("serializable"), level("log-serializable")])
     >>> {name: str(verdict) for name, verdict in checked.levels.items()}
     {'serializable': 'allowed', 'log-serializable': 'forbidden'}
+    >>> str(check(litmus("reorder"), [], forms=["write-serializable-state"]).levels["write-serializable-state"])
+    'allowed'
     >>> from isolitmus.model import History
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> str(check(skew, level("serializable")).levels["serializable"])
@@ -166,6 +171,7 @@ def check(
     if isinstance(test, HistoryTest):
         history = test.history
         verdicts = {spec.name: check_history(history, spec, budget=budget) for spec in levels}
+        verdicts |= dict.fromkeys(forms, Needs(("statements",)))
         transactions, operations = len(history.transactions), history.operations
         assumptions = history.assumptions()
     else:
@@ -175,6 +181,7 @@ def check(
             spec.name: unread if test.raw else _judged(execution, spec, budget) for spec in levels
         }
         forbidden = [name for name, v in verdicts.items() if isinstance(v, Forbidden)]
+        verdicts |= form_verdicts(test, execution, forms)
         if budget.spent() is None:
             explained = explanations(test, execution, forbidden)
         transactions = len(execution.events)
@@ -192,7 +199,8 @@ def check(
         assumptions,
         explained,
         test,
-        titles={spec.name: spec.title for spec in levels},
+        titles={spec.name: spec.title for spec in levels}
+        | {name: NAMED_FORMS[name].title for name in forms},
     )
 
 

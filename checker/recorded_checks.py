@@ -85,10 +85,11 @@ def check_recorded(
 def _refusal(name: str, asked: str) -> str:
     """Why a level is not asked of a recorded history."""
     try:
-        needs = spec(asked).needs
+        known = spec(asked)
     except UnknownName:
         return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
-    lacking = sorted(need for need in needs if need[:1].islower() and need not in RECORDED_NAMES)
+    relations = {need for need in known.needs if need[:1].islower()}
+    lacking = sorted((relations - RECORDED_NAMES) | (known.needs & known.given.keys()))
     if lacking:
         return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
     return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"

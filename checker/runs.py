@@ -20,6 +20,7 @@ from isolitmus.checker.running.explaining import explanations
 from isolitmus.checker.running.possible import possible
 from isolitmus.checker.running.postconditions import Postconditions, rows_left
 from isolitmus.checker.running.serial import ModelExecutor, Serial, explain_serially
+from isolitmus.checker.running.times import in_real_time, needs_times
 from isolitmus.checker.worded import Paged
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.execution import Event, Execution
@@ -102,7 +103,7 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
         events.append(event)
         if first is not None and done.footprint is not None:
             states += [form.after(states[-1], event)] * len(event.commits)
-    return Execution(tuple(events), tuple(states), litmus.format)
+    return Execution(tuple(events), tuple(states), litmus.format, litmus.schedule)
 
 
 def by_rows(litmus: Litmus, execution: Execution) -> Execution:
@@ -114,7 +115,7 @@ def by_rows(litmus: Litmus, execution: Execution) -> Execution:
     states, form = [execution.states[0]], format_named(litmus.format)
     for event in took:
         states += [form.after(states[-1], event)] * len(event.commits)
-    return Execution(tuple(took), tuple(states), litmus.format)
+    return Execution(tuple(took), tuple(states), litmus.format, execution.schedule)
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,12 @@ class Judged(Readable, Paged, Drawn, Tabular):
         return None if execution is None else execution_frame(execution, reads=True)
 
     def frame_for(self, spec: Spec) -> Frame | None:
-        """The frame on which a spec judges the run: with its reads as nodes, if it asks for them."""
-        return self._frame_with_reads if needs_reads(spec) else self.frame
+        """The frame on which a spec judges the run: with its reads as nodes, and what was when, if it asks for them."""
+        frame = self._frame_with_reads if needs_reads(spec) else self.frame
+        execution, _ = self._retraced
+        if frame is None or execution is None or execution.schedule is None:
+            return frame
+        return in_real_time(frame, execution.schedule) if needs_times(spec) else frame
 
     def verdict(self, spec: Spec) -> Verdict:
         """What a spec says of the run."""

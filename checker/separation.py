@@ -305,8 +305,8 @@ class _Tables:
         sessions: bool,
     ) -> None:
         form = of_format(scope, a, b)
-        _require(a, form.terms.keys(), "runs over tables do")
-        _require(b, form.terms.keys(), "runs over tables do")
+        _require(a, form.terms.keys(), "searches of tables do")
+        _require(b, form.terms.keys(), "searches of tables do")
         kept = scope.noops == "keep"
         self.recorder = recorder(a, b) if kept else None
         if kept and self.recorder is None and a.format is None and b.format is None:

@@ -65,6 +65,12 @@ def separate_unbounded(
         raise IsolitmusError(
             "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
         )
+    for spec in (a, b):
+        lacking = sorted(spec.needs & spec.given.keys())
+        if lacking:
+            raise IsolitmusError(
+                f"{spec.name} needs {', '.join(lacking)}, which searches of tables do not have"
+            )
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:
         raise IsolitmusError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks import check
+from isolitmus.checker.running.form_verdicts import NAMED_FORMS
 from isolitmus.cli.refused import Refusal
 from isolitmus.model.errors import IsolitmusError, RecordingError
 from isolitmus.model.litmus import HistoryTest
@@ -85,13 +86,18 @@ def _judged(
     refused: list[Refusal],
 ) -> Iterator[tuple[str, str, Checked]]:
     """The histories of a file; IsolitmusError for a level that asks for more than they have."""
+    forms = [name for name in asked or () if name in NAMED_FORMS]
+    if forms and kind != "litmus":
+        raise IsolitmusError(
+            f"{path.name}: {forms[0]} needs statements, which this history does not have"
+        )
     match kind:
         case "delta":
             counted, checked = _of_log(path, budget, _specs(asked, None))
             yield str(path), counted, _answered(checked, asked, path.name)
         case "litmus":
             test = litmus(str(path))
-            checked = check(test, _specs(asked, test), budget=budget)
+            checked = check(test, _specs(asked, test), forms=forms, budget=budget)
             yield str(path), checked.counted, _answered(checked, asked, path.name)
         case "pg":
             yield from _permuted(path, asked, budget, refused)
@@ -132,7 +138,7 @@ def _format(name: str, format_: str) -> str:
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
     """The levels that are asked of a test, or of the log of a table; all: those of the catalogue."""
     if asked:
-        return [spec(name) for name in asked]
+        return [spec(name) for name in asked if name not in NAMED_FORMS]
     log = () if test is None or isinstance(test, HistoryTest) else (format_named(test.format).log,)
     return [spec(name) for name in levels(*log)]
 

@@ -104,5 +104,6 @@ def conjunction(first: Spec, second: Spec, name: str) -> Spec:
     axioms = tuple(axiom for part in parts for axiom in part.axioms)
     binders = tuple(dict.fromkeys((*first.binders, *second.binders)))
     return replace(
-        parts[0], axioms=axioms, binders=binders, needs=parts[0].needs | parts[1].needs
+        parts[0], axioms=axioms, binders=binders, given={**first.given, **second.given},
+        needs=parts[0].needs | parts[1].needs,
     )  # fmt: skip

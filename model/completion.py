@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.flaws import FLAWS, flaws_of
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
 from isolitmus.model.reads import add_reads
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
+from isolitmus.model.term import named_set
 from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.operations import Status, Transaction
     from isolitmus.model.recorded import Recorded
+    from isolitmus.model.term import Term
 
 __all__ = ["Completion", "completions", "linear_extensions", "unordered"]
 
@@ -197,14 +200,20 @@ class _CompletionFrame:
         self.observed = _observed(self.history) if reasons else {}
         self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
         names = [t.name for t in self.history.transactions]
-        self.builder = FrameBuilder(names, RELATIONS, sets_of("histories"), reasons=reasons)
+        own = [named_set(name) for name, _ in self.history.sets]
+        sets: list[str | Term] = [*sets_of("histories"), *own]
+        self.builder = FrameBuilder(names, RELATIONS, sets, reasons=reasons)
         self.matches = Matches.of(self.history.matches())
+        self.written = self.history.versions()
 
     def build(self) -> FrameBuilder:
         for session in self.history.sessions:
             self.session([number for number in session if number in self.committed])
         if self.history.schedule:
             self.real_time()
+        for name, members in self.history.sets:
+            for number in members:
+                self.builder.put(name, self.place[number])
         for name, order in self.orders.items():
             self.versions(name, order)
         for i, transaction in enumerate(self.history.transactions):
@@ -217,6 +226,9 @@ class _CompletionFrame:
                     self.item(transaction, operation.version)
                 elif isinstance(operation, PredicateRead):
                     self.predicate(transaction, operation)
+        for kind, transaction, why in flaws_of(self.history):
+            if transaction.number in self.committed:
+                self.builder.flaw(FLAWS[kind], self.place[transaction.number], why)
         return self.builder
 
     def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
@@ -258,7 +270,9 @@ class _CompletionFrame:
             )  # fmt: skip
 
     def item(self, transaction: Transaction, version: Version) -> None:
-        """An edge wr from the writer of the version, and rw to the writer of the next one."""
+        """An edge wr from the writer of the version, and rw to the writer of the next one; none if nobody wrote it."""
+        if version.writer != INITIAL and version not in self.written:
+            return
         number, writer = transaction.number, version.writer
         reader = f"T{number}"
         self.depends(
@@ -326,6 +340,8 @@ class _CompletionFrame:
             )  # fmt: skip
 
         for name, seen in self.matches.seen(read).items():
+            if seen != INITIAL and Version(name, seen) not in self.written:
+                continue
             order = self.orders.get(name, (INITIAL,))
             if seen not in order:
                 add("wr", seen, number, "read with", seen)

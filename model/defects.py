@@ -1,6 +1,7 @@
-"""What no database could have done: the defects that make a history invalid.
+"""What contradicts itself in the text of a history: the defects that leave nothing to judge.
 
-One HistoryError for each kind of defect; it names the operations that contradict each other.
+One HistoryError for each kind of defect; it names the operations that contradict each other. What a database may have
+done, wrong as it is, is none: a read of what nobody wrote is there to be forbidden (``model.flaws``).
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import moment_words
 from isolitmus.model.number import many
-from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version, Write
+from isolitmus.model.operations import INITIAL, PredicateRead, Version, Write
+from isolitmus.model.term import SET_NAME
+from isolitmus.model.vocabulary import BASE
 
 if TYPE_CHECKING:
-    from isolitmus.model.operations import Operation, Transaction
+    from collections.abc import Collection
+
+    from isolitmus.model.operations import Transaction
     from isolitmus.model.recorded import Moment, Recorded
 
 __all__ = ["refuse_defects"]
@@ -27,6 +32,7 @@ def refuse_defects(history: Recorded) -> None:
     _sessions(history)
     _order(history)
     _schedule(history)
+    _sets(history)
 
 
 def _transactions(history: Recorded) -> None:
@@ -38,18 +44,15 @@ def _transactions(history: Recorded) -> None:
             )
     if numbers and numbers[0] <= INITIAL:
         raise HistoryError(f"T{numbers[0]} is what was there before the history; number from T1")
-    written = {version for t in history.transactions for version in t.written}
+    written = history.versions()
     for transaction in history.transactions:
         own: dict[str, Write] = {}
         for operation in transaction.operations:
             if isinstance(operation, Write):
                 _write(operation, transaction, own)
                 own[operation.version.object] = operation
-            else:
-                for version in _versions(operation):
-                    _version(version, operation, transaction, written)
-                for version in _versions(operation)[: _seen(operation)]:
-                    _own(version, operation, transaction, own)
+            elif isinstance(operation, PredicateRead):
+                _predicate_read(operation, transaction, written)
         for write in own.values():
             if write.version.part:
                 raise HistoryError(
@@ -76,45 +79,20 @@ def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> Non
         raise HistoryError(f"{name} has {write}, which is its version {place} of {version.object}")
 
 
-def _version(
-    version: Version, operation: Operation, transaction: Transaction, written: set[Version]
+def _predicate_read(
+    read: PredicateRead, transaction: Transaction, written: Collection[Version]
 ) -> None:
-    if version.writer != INITIAL and version not in written:
-        raise HistoryError(
-            f"{operation} of {transaction.name} names {version}, but T{version.writer} has no w({version})"
-        )
-
-
-def _own(
-    version: Version, operation: Operation, transaction: Transaction, own: dict[str, Write]
-) -> None:
-    write, name = own.get(version.object), transaction.name
-    if version.part and isinstance(operation, PredicateRead):
-        raise HistoryError(
-            f"{operation} of {name} names {version}; a version set has the last versions of transactions, {version.last}"
-        )
-    if version.writer == transaction.number and write is None:
-        raise HistoryError(f"{operation} of {name} reads {version} before its own w({version})")
-    if write is not None and version.writer == transaction.number and version != write.version:
-        raise HistoryError(
-            f"{operation} of {name} reads {version} and not its own {write}, which it would have seen"
-        )
-    if version.writer != transaction.number and write is not None:
-        raise HistoryError(
-            f"{operation} of {name} reads {version} after its own {write}, which it would have seen"
-        )
-
-
-def _versions(operation: Operation) -> list[Version]:
-    match operation:
-        case ItemRead(version) | Write(version):
-            return [version]
-        case PredicateRead(_, seen, others):
-            return [match.version for match in (*seen, *others)]
-
-
-def _seen(operation: Operation) -> int:
-    return len(operation.seen) if isinstance(operation, PredicateRead) else 1
+    for version in (match.version for match in read.others):
+        if version.writer != INITIAL and version not in written:
+            raise HistoryError(
+                f"{read} of {transaction.name} says whether {version} matches, but T{version.writer} has no w({version})"
+            )
+    for version in (match.version for match in read.seen):
+        if version.part:
+            raise HistoryError(
+                f"{read} of {transaction.name} names {version}; a version set has the last versions of transactions,"
+                f" {version.last}"
+            )
 
 
 def _matches(history: Recorded) -> None:
@@ -176,6 +154,28 @@ def _schedule(history: Recorded) -> None:
                     f" number {k}; a transaction starts, does one thing after another, and ends"
                 )
         places[number, moment] = k
+
+
+def _sets(history: Recorded) -> None:
+    known = [t.number for t in history.transactions]
+    names = [name for name, _ in history.sets]
+    for name, members in history.sets:
+        if not SET_NAME.fullmatch(name):
+            raise HistoryError(
+                f"sets: '{name}' is no name of a set; it begins with a capital, as Trusted"
+            )
+        if name in BASE:
+            raise HistoryError(f"sets: '{name}' is a base set of every spec; give it another name")
+        if names.count(name) > 1:
+            raise HistoryError(f"sets: '{name}' is named twice")
+        for number in members:
+            if number not in known:
+                near_names = near(f"T{number}", [f"T{n}" for n in known])
+                raise HistoryError(
+                    f"sets.{name} has T{number}, which does nothing here{near_names}"
+                )
+            if members.count(number) > 1:
+                raise HistoryError(f"sets.{name} has T{number} twice")
 
 
 def _before(moment: str | int, other: str | int) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.failing import EvaluationError
     from isolitmus.model.file import File, FileKey, TableRow
     from isolitmus.model.footprint import Footprint
+    from isolitmus.model.schedule import Schedule
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Row, Rows
 
@@ -185,6 +186,8 @@ class Execution(Readable):
     events: tuple[Event, ...]
     states: tuple[Database, ...]
     format: str = DELTA
+    schedule: Schedule | None = None
+    """The steps, each taken when it came; None: nobody knows what was when."""
 
     def __repr__(self) -> str:
         return few([f"versions 0 to {len(self.states) - 1}", *(f"  {e}" for e in self.events)])

@@ -10,6 +10,7 @@ from isolitmus.model.readable import Readable, few
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.term import Term
+from isolitmus.model.verdict import Violation
 from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class Frame(Readable):
     """How many of the nodes, at the end, are no transactions."""
     own: Mapping[str, Term] = field(default_factory=dict)
     """Terms that only the format of the frame has, by name."""
+    flaws: tuple[Violation, ...] = ()
+    """Reads that no order of the transactions explains: where there is one, no spec admits the frame."""
 
     def __post_init__(self) -> None:
         n = len(self.nodes)
@@ -96,7 +99,7 @@ class Frame(Readable):
                 raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
 
     def lines(self) -> list[str]:
-        """A line for each node with its sets, then one for each pair of a relation with its reason."""
+        """A line for each node with its sets, one for each pair of a relation with its reason, one for each flaw."""
         width = max(map(len, self.nodes), default=0)
         lines = [
             f"{node:<{width}}  {', '.join(self.member_of(node))}".rstrip() for node in self.nodes
@@ -108,6 +111,9 @@ class Frame(Readable):
             lines += [
                 f"{kind:<{wide[0]}}  {pair:<{wide[1]}}  {why}".rstrip() for kind, pair, why in edges
             ]
+        if self.flaws:
+            lines.append("")
+            lines += [f"{flaw.axiom}: {edge.why}" for flaw in self.flaws for edge in flaw.cycle]
         return lines
 
     def __str__(self) -> str:
@@ -190,12 +196,17 @@ class Frame(Readable):
         return graph
 
     def to_json(self) -> dict[str, object]:
-        """The nodes, each with its sets, and the edges."""
+        """The nodes, each with its sets, the edges, and the flaws."""
         return {
             "nodes": {node: self.member_of(node) for node in self.nodes},
             "edges": [
                 {"from": e.source, "to": e.target, "kind": e.kind, "why": e.why}
                 for e in self.edges()
+            ],
+            "flaws": [
+                {"name": flaw.axiom, "node": edge.target, "why": edge.why}
+                for flaw in self.flaws
+                for edge in flaw.cycle
             ],
         }
 
@@ -232,6 +243,7 @@ class FrameBuilder:
         self._sets = dict.fromkeys(map(self._named, sets), 0)
         self._why: dict[tuple[str, int, int], Reason] = {}
         self._beside = 0
+        self._flaws: list[Violation] = []
         self.have(*relations)
 
     def have(self, *relations: str | Term, sets: Iterable[str] = ()) -> None:
@@ -264,7 +276,13 @@ class FrameBuilder:
         """Put a node in a set."""
         self._sets[name] |= 1 << i
 
+    def flaw(self, name: str, i: int, why: Reason) -> None:
+        """Say that a transaction has a read that no order explains: the name of the flaw, and what it is."""
+        node = self.nodes[i]
+        self._flaws.append(Violation(name, "flaw", (Edge(node, node, "wr", why),)))
+
     def build(self) -> Frame:
         """The frame; nothing can be added afterwards."""
         relations = {name: Relation(tuple(rows)) for name, rows in self._rows.items()}
-        return Frame(tuple(self.nodes), relations, self._sets, self._why, self._beside, self._own)
+        nodes, flaws = tuple(self.nodes), tuple(self._flaws)
+        return Frame(nodes, relations, self._sets, self._why, self._beside, self._own, flaws)

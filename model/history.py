@@ -12,6 +12,7 @@ version. An object that no read of P names is outside of P.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from isolitmus.model.readable import Readable
 from isolitmus.model.recorded import Recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from isolitmus.model.frame import Frame
     from isolitmus.model.operations import Status, Version
@@ -44,7 +45,8 @@ class History(Recorded, Readable):
     """Transactions by number, sessions, and observed pairs of the version order.
 
     A transaction that no session names is a session of its own. The constructor raises a
-    HistoryError for what no database could have done, naming both operations.
+    HistoryError for what contradicts itself, naming both operations. A read that nothing explains does not: every level
+    forbids it (``model.flaws``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> frame = skew.frame()
@@ -56,14 +58,34 @@ class History(Recorded, Readable):
         refuse_defects(self)
 
     @classmethod
-    def parse(cls, text: str, sessions: Sequence[str] = ()) -> History:
+    def parse(
+        cls,
+        text: str,
+        sessions: Sequence[str] = (),
+        *,
+        sets: Mapping[str, Sequence[str]] | None = None,
+        unknown: Sequence[str] = (),
+        schedule: str = "",
+    ) -> History:
         """Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 < x1]``.
 
         ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
-        then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets. Sessions as in a table: ``"T1 T2"``.
+        then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets.
+        What the notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted": ["T1"]}``; of
+        whom it is unknown how they ended, also where nobody is known to have ended; a schedule in which not
+        all begin, ``"T1.end T2.start"``, instead of any ``b``.
+
+        >>> history = History.parse("w1(x1) r2(x1)", sets={"Trusted": ["T1"]}, unknown=["T2"], schedule="T1 T2.start")
+        >>> history.to_table()["unknown"], history.sets, history.schedule
+        (['T2'], (('Trusted', (1,)),), ((1, 'start'), (1, 'end'), (2, 'start')))
         """
-        transactions, order, schedule = read_linear(text)
-        return cls(transactions, _sessions(sessions), order, schedule)
+        transactions, order, moments = read_linear(text, unknown)
+        if schedule and moments:
+            raise HistoryError(
+                "history says what was when, by b1, and has a schedule, too; leave one of them out"
+            )
+        when = read_schedule(schedule) if schedule else moments
+        return cls(transactions, _sessions(sessions), order, when, _sets(sets or {}))
 
     @classmethod
     def from_table(cls, table: Mapping[str, object]) -> History:
@@ -71,7 +93,7 @@ class History(Recorded, Readable):
 
         Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown`` (lists
         of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was when, in real time; ``T1[2]``
-        is its second operation.
+        is its second operation; ``sets``, names for sets of transactions, ``{Trusted = ["T1"]}``.
 
         >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
         >>> History.from_table(table).to_table() == table
@@ -80,25 +102,15 @@ class History(Recorded, Readable):
         lists = {key: _strings(table, key) for key in ("sessions", "order", "aborted", "unknown")}
         operations: dict[int, str] = {}
         for key, text in table.items():
-            if key in lists or key == "schedule":
+            if key in lists or key in ("schedule", "sets"):
                 continue
             if not key.startswith("T"):
-                raise HistoryError(
-                    f"history has no key '{key}'{near(key, [*lists, 'schedule', 'T1'])}"
-                )
+                known = [*lists, "schedule", "sets", "T1"]
+                raise HistoryError(f"history has no key '{key}'{near(key, known)}")
             if not isinstance(text, str):
                 raise HistoryError(f"{key} is {text!r}; a text such as 'r(x0) w(x1)' is wanted")
             operations[read_transaction_name(key, "history")] = text
-        status: dict[int, Status] = {}
-        for ended in ("unknown", "aborted"):
-            for name in lists[ended]:
-                number = read_transaction_name(name, ended)
-                if number not in operations:
-                    known = near(name, [f"T{n}" for n in operations])
-                    raise HistoryError(f"{ended}: there is no transaction {name}{known}")
-                if number in status:
-                    raise HistoryError(f"{name} is both aborted and unknown")
-                status[number] = "aborted" if ended == "aborted" else "unknown"
+        status = _status({word: lists[word] for word in ("unknown", "aborted")}, operations)
         transactions = tuple(
             Transaction(n, read_operations(text, f"T{n}"), status.get(n, "committed"))
             for n, text in sorted(operations.items())
@@ -109,11 +121,17 @@ class History(Recorded, Readable):
             raise HistoryError(
                 f"schedule is {schedule!r}; a text such as 'T1.start T2 T1.end' is wanted"
             )
-        return cls(transactions, _sessions(lists["sessions"]), order, read_schedule(schedule))
+        named = table.get("sets", {})
+        if not isinstance(named, Mapping):
+            raise HistoryError(
+                f"sets is {named!r}; names of sets are wanted, {{ Trusted = ['T1'] }}"
+            )
+        sessions, sets = _sessions(lists["sessions"]), _sets(named)
+        return cls(transactions, sessions, order, read_schedule(schedule), sets)
 
-    def to_table(self) -> dict[str, str | list[str]]:
+    def to_table(self) -> dict[str, str | list[str] | dict[str, list[str]]]:
         """The ``[history]`` table of a litmus file that gives this history."""
-        table: dict[str, str | list[str]] = {}
+        table: dict[str, str | list[str] | dict[str, list[str]]] = {}
         if self.sessions:
             table["sessions"] = [" ".join(f"T{n}" for n in numbers) for numbers in self.sessions]
         table |= {transaction.name: str(transaction) for transaction in self.transactions}
@@ -125,6 +143,8 @@ class History(Recorded, Readable):
                 table[status] = list(names)
         if self.schedule:
             table["schedule"] = " ".join(self._moments())
+        if self.sets:
+            table["sets"] = {name: [f"T{n}" for n in members] for name, members in self.sets}
         return table
 
     def _moments(self) -> Iterator[str]:
@@ -212,11 +232,34 @@ class History(Recorded, Readable):
         )
 
 
-def _strings(table: Mapping[str, object], key: str) -> list[str]:
+def _strings(table: Mapping[str, object], key: str, where: str = "") -> list[str]:
     value = table.get(key, [])
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-        raise HistoryError(f"{key} is {value!r}; a list of texts is wanted")
+        raise HistoryError(f"{where}{key} is {value!r}; a list of texts is wanted")
     return list(value)
+
+
+def _status(ended: Mapping[Status, Sequence[str]], numbers: Collection[int]) -> dict[int, Status]:
+    """How those ended that are named, as far as anyone knows."""
+    status: dict[int, Status] = {}
+    for word, names in ended.items():
+        for name in names:
+            number = read_transaction_name(name, word)
+            if number not in numbers:
+                known = near(name, [f"T{n}" for n in numbers])
+                raise HistoryError(f"{word}: there is no transaction {name}{known}")
+            if number in status:
+                both = "both aborted and unknown" if status[number] != word else f"{word} twice"
+                raise HistoryError(f"{name} is {both}")
+            status[number] = word
+    return status
+
+
+def _sets(table: Mapping[str, object]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple(
+        (name, tuple(read_transaction_name(member, f"sets.{name}") for member in members))
+        for name, members in ((name, _strings(table, name, "sets.")) for name in table)
+    )
 
 
 def _sessions(texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:

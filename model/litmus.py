@@ -207,7 +207,11 @@ def history_lines(history: History) -> Iterator[str]:
     ['T1 = "r(x0) w(x1)"']
     """
     for key, of in history.to_table().items():
-        yield f"{key} = {quoted(of) if isinstance(of, str) else listed(map(quoted, of))}"
+        if isinstance(of, dict):
+            text = inline({name: listed(map(quoted, members)) for name, members in of.items()})
+        else:
+            text = quoted(of) if isinstance(of, str) else listed(map(quoted, of))
+        yield f"{key} = {text}"
 
 
 def _head(test: Litmus | HistoryTest) -> Iterator[str]:

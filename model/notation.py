@@ -6,8 +6,10 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import HistoryError, brief, clip
+from isolitmus.model.errors import HistoryError, brief, clip, near
+from isolitmus.model.flaws import read_versions
 from isolitmus.model.operations import (
+    INITIAL,
     ItemRead,
     Match,
     Operation,
@@ -19,7 +21,7 @@ from isolitmus.model.operations import (
 from isolitmus.model.recorded import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.operations import Status
     from isolitmus.model.recorded import Moment
@@ -61,19 +63,20 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
 
 
 def read_linear(
-    text: str,
+    text: str, unknown: Sequence[str] = ()
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
     """The transactions of a history on one line, by number, its observed version order, and what began, was done and
     ended when, if it says that any began.
 
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
-    committed. A version must be written before another transaction reads it.
+    committed but those that are named as ``unknown``. A version that is written on the line must be written before another transaction reads it.
     """
     operations: dict[int, list[Operation]] = {}
     ends: dict[int, Status] = {}
     moments: list[Moment] = []
     order: list[tuple[Version, Version]] = []
     written: set[Version] = set()
+    unwritten: list[tuple[re.Match[str], Version]] = []
     where = "history"
     for step in _steps(text, where, USE_LINEAR):
         if step["order"] is not None:
@@ -105,11 +108,23 @@ def read_linear(
         moments.append((number, len(operations[number])))
         if isinstance(operation, Write):
             written.add(operation.version)
-        for version in _read_versions(operation):
-            if version.writer not in {0, number} and version not in written:
-                problem = f"'{step[0]}' reads {version} before w{version.writer}({version})"
-                raise _error(text, where, step.start(), problem)
-    default: Status = "unknown" if ends else "committed"
+        unwritten += [
+            (step, version)
+            for version in read_versions(operation)
+            if version.writer not in {INITIAL, number} and version not in written
+        ]
+    for step, version in unwritten:
+        if version in written:
+            problem = f"'{step[0]}' reads {version} before w{version.writer}({version})"
+            raise _error(text, where, step.start(), problem)
+    for name in unknown:
+        number = read_transaction_name(name, "unknown")
+        if number not in operations:
+            known = near(name, [f"T{n}" for n in operations])
+            raise HistoryError(f"unknown: there is no transaction {name}{known}")
+        if ends.setdefault(number, "unknown") != "unknown":
+            raise HistoryError(f"unknown: {name} {ends[number]} on the line")
+    default: Status = "unknown" if {*ends.values()} - {"unknown"} else "committed"
     transactions = tuple(
         Transaction(number, tuple(done), ends.get(number, default))
         for number, done in sorted(operations.items())
@@ -234,16 +249,6 @@ def _version(word: str, text: str, where: str, place: int) -> Version:
 
 def _of(match: re.Match[str]) -> Version:
     return Version(match[1] or match[2], int(match[3]), int(match[4] or 0))
-
-
-def _read_versions(operation: Operation) -> list[Version]:
-    match operation:
-        case ItemRead(version):
-            return [version]
-        case PredicateRead(_, seen):
-            return [match.version for match in seen]
-        case Write():
-            return []
 
 
 def _error(text: str, where: str, position: int, problem: str) -> HistoryError:

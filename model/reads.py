@@ -4,7 +4,8 @@ After the transactions, whose positions stay, comes T0, then one node for each r
 transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
 one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is never
 mixed with what is said of another. A transaction that reads its own version reads nothing from
-outside: that is no node. T0 is in the set ``Initial``, and no other node beside transactions is in a set.
+outside: that is no node. Of a read of what nobody wrote (``model.flaws``) only ``in`` and ``po`` say anything.
+T0 is in the set ``Initial``, and no other node beside transactions is in a set.
 
 - ``rf``: from a transaction, or T0, to a read that took its value from it;
 - ``po``: between operations of one transaction, from each to all of its later ones (what one
@@ -144,6 +145,7 @@ class _ReadPairs:
         self.builder, self.everything = builder, everything
         self.matches = Matches.of(history.matches())
         self.nodes = [n for n in _nodes(history, self.matches) if everything or n.external]
+        self.written = history.versions()
         self.together: dict[int, list[_OperationNode]] = defaultdict(list)
         for node in self.nodes:
             self.together[node.by].append(node)
@@ -161,7 +163,7 @@ class _ReadPairs:
         for node in self.nodes:
             if node.by in self.committed or self.everything:
                 self.belongs(node)
-            if node.by in self.committed and node.external:
+            if self.sees(node):
                 self.connect(node)
         for number in sorted(self.committed):
             self.add("so", INITIAL, number, "initial", init=f"T{INITIAL}", node=f"T{number}")
@@ -176,6 +178,11 @@ class _ReadPairs:
         **nouns: Any,
     ) -> None:
         self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
+
+    def sees(self, node: _OperationNode) -> bool:
+        """Whether it is a read, of a transaction that committed, of what there was outside of that."""
+        there = node.version.writer == INITIAL or node.version in self.written
+        return node.by in self.committed and node.external and there
 
     def belongs(self, node: _OperationNode) -> None:
         """To whom it belongs, and what comes after it there."""
@@ -215,7 +222,7 @@ class _ReadPairs:
         self.builder.have(*OPERATION_RELATIONS, sets=OPERATION_SETS)
         for node in self.nodes:
             self.builder.put(node.kind, self.place[node])
-            if node.by in self.committed and node.external:
+            if self.sees(node):
                 self.depends(node)
                 self.overwritten(node, following)
         for one, other in combinations(self.nodes, 2):

@@ -1,4 +1,4 @@
-"""What a history holds, before it is asked anything: transactions, sessions, observed orders."""
+"""What a history holds, before it is asked anything: transactions, sessions, observed orders, what was when, named sets."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Recorded:
     """What began, was done and ended, one after another in real time, as far as anybody knows. A transaction that ends
     right after it started did all that it did in between.
     """
+    sets: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Sets of transactions that the history names, such as who asked for which level, by number."""
 
     @property
     def operations(self) -> int:
@@ -61,6 +63,10 @@ class Recorded:
         ]
         wanted = {(n, place) for n in count for place in (None, *range(1, count[n] + 1))}
         return tuple(found) if wanted == {*found} else None
+
+    def versions(self) -> frozenset[Version]:
+        """All that somebody wrote, those before the last ones, too; not what was there before."""
+        return frozenset(version for t in self.transactions for version in t.written)
 
     def matches(self) -> dict[tuple[str, Version], bool]:
         """The stated match bits of all predicates."""

@@ -6,7 +6,7 @@ SMT terms) is an ``Algebra``, and ``fold`` walks the tree once for all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from isolitmus.model.readable import Readable, few
@@ -178,6 +178,8 @@ class Spec(Readable):
     """What it says nothing of (``silent``)."""
     binders: tuple[Binder, ...] = ()
     """The orders of which some one will do (``with … from …``)."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The sets that a history names (``given``), each with who is in it."""
     labels: tuple[Label, ...] = ()
     """What a run reports of transactions (``show``)."""
     promises: tuple[str, ...] = ()
@@ -193,7 +195,9 @@ class Spec(Readable):
     at_most: str = ""
     """Why what it admits may still not be there, empty if it is (``at-most``)."""
     needs: frozenset[str] = frozenset()
-    """The base names that axioms, silences and labels use once every definition is unfolded."""
+    """The base names, and those of sets that a history names, that axioms, silences and labels use once every definition is
+    unfolded.
+    """
     path: Path | None = None
     """Where the file is; None: it was made up."""
 

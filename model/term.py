@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["EVERYWHERE", "Of", "Term"]
+__all__ = ["EVERYWHERE", "SET_NAME", "Of", "Term", "named_set"]
 
 Of = Literal[
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta", "delta-rs",
@@ -21,6 +22,10 @@ EVERYWHERE: tuple[Of, ...] = (
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs",
 )  # fmt: skip
 """What no table format has for itself alone."""
+
+
+SET_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*", re.ASCII)
+"""What the name of a set looks like (``specs/cat.lark``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +66,13 @@ class Term:
     def member(self, node: str, *, inside: bool = True) -> str:
         """That a transaction is in this set, or is not, in words."""
         return (self.inside if inside else self.outside).format(node)
+
+
+def named_set(name: str) -> Term:
+    """The term of a set that a history names.
+
+    >>> named_set("Trusted").member("T1", inside=False)
+    'T1 is not in Trusted'
+    """
+    words = f"{{}} is in {name}", f"{{}} is not in {name}"
+    return Term(name, "history", "transactions that the history names", "", *words)

@@ -17,7 +17,7 @@ __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Vio
 @dataclass(frozen=True, slots=True)
 class Violation(Readable):
     """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it; or, of kind
-    ``silent``, a silence and the chain that is left unsaid.
+    ``silent``, a silence and the chain that is left unsaid; of kind ``form``, a form of a level that no order has.
 
     ``supposing`` is what nobody observed and this violation takes to be so.
     """
@@ -32,7 +32,8 @@ class Violation(Readable):
         if self.kind == "silent":
             return [f"{self.axiom} is left unsaid:", *(f"  {edge}" for edge in self.cycle)]
         given = f", if {' and '.join(map(str, self.supposing))}" if self.supposing else ""
-        return [f"not {self.axiom}{given}:", *(f"  {edge}" for edge in self.cycle)]
+        colon = ":" if self.cycle else ""
+        return [f"not {self.axiom}{given}{colon}", *(f"  {edge}" for edge in self.cycle)]
 
     def to_json(self) -> dict[str, object]:
         """The violation as docs/interface.md, 6, has it."""

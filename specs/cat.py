@@ -1,6 +1,6 @@
 """The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
 
-A name must be defined before it is used, once, and must not be one of the base vocabulary; what
+A name must be defined before it is used, or given by histories, once, and must not be one of the base vocabulary; what
 herd's cat has beyond the fragment is refused by its name. An included file may hold everything that
 a spec holds except that its title is optional; a file that was included already is not read again.
 """
@@ -95,6 +95,7 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
         definitions=reader.definitions,
         silences=tuple(reader.silences),
         binders=tuple(reader.binders),
+        given=reader.given,
         labels=tuple(reader.labels),
         promises=tuple(reader.promises),
         clauses=tuple(Clause(tuple(map(str, words))) for words, _ in reader.clauses),
@@ -114,6 +115,7 @@ class _TextReader:
         self.axioms: list[Axiom] = []
         self.definitions: dict[str, CatExpr] = {}
         self.binders: list[Binder] = []
+        self.given: dict[str, str] = {}
         self.labels: list[Label] = []
         self.silences: list[Unsaid] = []
         self.promises: list[str] = []
@@ -156,6 +158,8 @@ class _TextReader:
                 self._let(first, children[1])
             case "binder":
                 self._binder(first, cast("Token", children[1]), *children[2:])
+            case "given":
+                self._given(first, last)
             case "promise":
                 self.promises.append(str(first))
             case "format":
@@ -237,14 +241,24 @@ class _TextReader:
         self._source, self._path, self._lets = outer
 
     def _let(self, token: Token, body: Node) -> None:
-        name = Name(str(token))
-        if name.name in BASE or name.name in self._words:
-            raise self._error(token, f"'{name}' is a base {name.kind}; define another name")
-        if name.name in self.definitions:
-            raise self._error(token, f"'{name}' is already defined at {self._defined[name.name]}")
+        name = self._new(token)
         self.definitions[name.name] = self._whole(body, name.kind)
         self._measures[name.name] = self._measured(body)
         self._defined[name.name] = f"{self._source.file}:{token.line}"
+
+    def _given(self, token: Token, meaning: Token) -> None:
+        name = self._new(token)
+        self.given[name.name] = meaning[1:-1]
+        self._defined[name.name] = f"{self._source.file}:{token.line}"
+
+    def _new(self, token: Token) -> Name:
+        """A name that nothing has yet."""
+        name = Name(str(token))
+        if name.name in BASE or name.name in self._words:
+            raise self._error(token, f"'{name}' is a base {name.kind}; define another name")
+        if name.name in self._defined:
+            raise self._error(token, f"'{name}' is already defined at {self._defined[name.name]}")
+        return name
 
     def _binder(self, name: Token, source: Token, agreeing: Node | None = None) -> None:
         bound = BINDERS.get(str(source))
@@ -276,7 +290,7 @@ class _TextReader:
             raise self._error(name, f"this is of format {self.format} already; a spec has one")
         self.format = str(name)
         self._words = _words_of(self.format)
-        again = sorted(self._words.intersection(self.definitions))
+        again = sorted(self._words.intersection(self._defined))
         if again:
             raise self._error(
                 name,
@@ -332,10 +346,10 @@ class _TextReader:
 
     def _name(self, token: Token) -> Name:
         name = Name(str(token))
-        if name.name not in self._words and name.name not in self.definitions:
+        if name.name not in self._words and name.name not in self._defined:
             if name.name in self._lets:
                 raise self._error(token, f"'{name}' is used before its let ends; move the let up")
-            known = [n for n in self.definitions if Name(n).kind == name.kind]
+            known = [n for n in self._defined if Name(n).kind == name.kind]
             known += [word for word in self._words if Name(word).kind == name.kind]
             suggestion = _suggest(name.name, known)
             if name.name in BASE:
@@ -343,7 +357,7 @@ class _TextReader:
                 said = f"the {name.kind} '{name}' is one of format {form}, and this is of format"
                 raise self._error(token, f"{said} {self.format or DELTA}{suggestion}")
             raise self._error(token, f"no {name.kind} '{name}'{suggestion}")
-        if name.name not in self.definitions:
+        if name.name not in self._defined:
             self._used.add(name.name)
         return name
 

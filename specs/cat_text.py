@@ -73,6 +73,7 @@ def _lines(spec: Spec) -> Iterator[str]:
     if spec.setting:
         yield f'set "{spec.setting}"'
     yield from (f"with {binder.name} from {binder.source}" for binder in spec.binders)
+    yield from (f'given {name} "{meaning}"' for name, meaning in spec.given.items())
     yield from (f"let {name} = {expr_text(of)}" for name, of in spec.definitions.items())
     for axiom in spec.axioms:
         yield f"{axiom.test} {expr_text(axiom.expr)} as {axiom.name}"

@@ -59,7 +59,7 @@ NAMES = {"RELATION", "SET"}
 TESTS = {"ACYCLIC", "IRREFLEXIVE", "EMPTY"}
 OPERANDS = {"RELATION", "SET", "LPAR", "LSQB", "TILDE"}
 WORDS = (
-    "include", "let", "with", "acyclic", "irreflexive", "empty", "silent", "show", "promises", "format",
+    "include", "let", "with", "given", "acyclic", "irreflexive", "empty", "silent", "show", "promises", "format",
     "set", "runtime", "at-most",
 )  # fmt: skip
 """With what statements begin."""
@@ -159,7 +159,8 @@ class SpecText:
         wanted = set(error.accepts or error.expected)
         phrase = " or ".join(text for names, text in EXPECTED if names <= wanted)
         if not phrase:
-            phrase = "a name" if wanted >= NAMES else "a name in lower case"
+            one = "a name with a capital" if "SET" in wanted else "a name in lower case"
+            phrase = "a name" if wanted >= NAMES else one
         if error.token.type == "$END":
             return self._at(len(self.text.rstrip()), f"the text ends where {phrase} was expected")
         here = next(i for i, token in enumerate(tokens) if token.start_pos == error.token.start_pos)

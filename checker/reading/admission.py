@@ -25,8 +25,8 @@ SetReading = Callable[["Frame"], int]
 
 
 def admission(spec: Spec) -> Callable[[Frame], bool]:
-    """Whether a frame satisfies every axiom of the spec, which is silent on nothing in it, as a function to call
-    millions of times.
+    """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing in it, as a
+    function to call millions of times.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
 
@@ -38,7 +38,7 @@ def admission(spec: Spec) -> Callable[[Frame], bool]:
     """
     fold = Fold(_Compiler(), spec.definitions)
     tests = [_test(axiom, fold.relation(axiom.expr)) for axiom in spec.demands]
-    return lambda frame: all(test(frame) for test in tests)
+    return lambda frame: not frame.flaws and all(test(frame) for test in tests)
 
 
 def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:

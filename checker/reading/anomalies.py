@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.model.flaws import FLAWS
 from isolitmus.model.verdict import Forbidden
 
 if TYPE_CHECKING:
@@ -18,20 +19,8 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["DISAGREEMENT", "FLAWS", "anomalies", "anomaly_of", "missed_by"]
+__all__ = ["DISAGREEMENT", "anomalies", "anomaly_of", "missed_by"]
 
-FLAWS = {
-    "thin-air-read": "thin-air read",
-    "aborted-read": "aborted read (G1a)",
-    "intermediate-read": "intermediate read (G1b)",
-    "future-read": "future read",
-    "lost-own-write": "own write missed",
-    "dirty-write": "dirty write (G0)",
-    "lost-append": "lost append",
-    "duplicate-element": "duplicate element",
-    "incompatible-order": "incompatible orders",
-}
-"""By kind of flaw."""
 GUARANTEES = {
     ("so",): "read your writes broken",
     ("wr", "so"): "monotonic reads broken",

@@ -93,8 +93,8 @@ class BitsetAlgebra:
 def judge(frame: Frame, spec: Spec) -> Verdict:
     """What a spec says of a frame.
 
-    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden`` with
-    one violation for each broken axiom, ``Silent`` if none is broken and something is left unsaid, or ``Needs``
+    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden`` with the frame's
+    flaws if it has any, else with one violation for each broken axiom, ``Silent`` if none is broken and something is left unsaid, or ``Needs``
     the names that the frame does not have.
 
     >>> from isolitmus.model.frame import Frame
@@ -110,6 +110,8 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
     lacking = missing(frame, spec)
     if lacking:
         return Needs(lacking)
+    if frame.flaws:
+        return Forbidden(frame.flaws)
     fold = _fold(frame, spec)
     reasons = Reasons(frame, fold, spec.definitions)
     broken = tuple(
@@ -177,12 +179,14 @@ def violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
 
 
 def admits(frame: Frame, spec: Spec) -> bool:
-    """Whether every axiom holds and nothing is left unsaid, without a witness: for counting.
+    """Whether the frame has no flaw, every axiom holds and nothing is left unsaid, without a witness: for counting.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
     """
     fold = _fold(frame, spec)
-    return all(_holds(axiom, fold.relation(axiom.expr)) for axiom in spec.demands)
+    return not frame.flaws and all(
+        _holds(axiom, fold.relation(axiom.expr)) for axiom in spec.demands
+    )
 
 
 def labels(frame: Frame, spec: Spec) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Judge histories in which something was not observed: by every completion, or those that a solver proposes.
 
-Choices. How an unknown transaction ended is always ours to suppose. The version order is, only if
+Choices. A read that nothing explains (``model.flaws``), of a transaction that committed, is forbidden at once: no completion is
+without it. How an unknown transaction ended is always ours to suppose. The version order is, only if
 the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
 order". What is supposed is supposed in the history's favour: one completion that the spec admits is
 enough; if of one it is silent, it is silent on the history. When none is, the violation shown is one that every completion has, if there is one; else
@@ -66,9 +67,13 @@ def check_history(
     budget = budget or Budget()
     orders = _uses_orders(history, spec)
     first = next(_possible(history, spec, orders=orders))
-    lacking = missing(_frame(first, spec, reasons=False), spec)
+    bare = _frame(first, spec, reasons=False)
+    lacking = missing(bare, spec)
     if lacking:
         return Needs(lacking)
+    flaws = _certain_flaws(history, bare)
+    if flaws:
+        return Forbidden(flaws)
     if orders and "ww" not in spec.bound and history.unordered():
         return Needs(("version order",))
     many = next(islice(_possible(history, spec, orders=orders), FEW, None), None) is not None
@@ -102,6 +107,12 @@ def check_history(
         return judge(shown, spec)
     violations = _some_violations(history, spec, orders=orders)
     return Forbidden(violations, tried + 1 - len(violations))
+
+
+def _certain_flaws(history: History, frame: Frame) -> tuple[Violation, ...]:
+    """The flaws of those who committed for certain."""
+    committed = {t.name for t in history.transactions if t.status == "committed"}
+    return tuple(flaw for flaw in frame.flaws if flaw.cycle[0].target in committed)
 
 
 def _frame(completion: Completion | Linearised, spec: Spec, *, reasons: bool = True) -> Frame:
@@ -186,4 +197,5 @@ def _meet(a: Frame, b: Frame) -> Frame:
         a,
         relations={name: relation & b.relations[name] for name, relation in a.relations.items()},
         sets={name: members & b.sets[name] for name, members in a.sets.items()},
+        flaws=tuple(flaw for flaw in a.flaws if flaw in b.flaws),
     )

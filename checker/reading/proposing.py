@@ -51,7 +51,8 @@ def proposable(spec: Spec) -> bool:
     True
     """
     binders = all(binder.source == "versions" for binder in spec.binders)
-    return binders and not spec.silences and spec.needs <= KNOWN and increasing(spec)
+    known = spec.needs <= KNOWN | spec.given.keys()
+    return binders and not spec.silences and known and increasing(spec)
 
 
 class Proposing:

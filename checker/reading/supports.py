@@ -121,9 +121,11 @@ class Supports:
         )
 
     def broken(self, spec: Spec) -> set[Support]:
-        """What ways to break an axiom rest on: of each node a shortest cycle; none if every axiom holds."""
+        """What flaws rest on, and ways to break an axiom: of each node a shortest cycle; none if every axiom holds."""
         fold = Fold(BitsetAlgebra(self.frame), spec.definitions)
-        return {
+        place = {name: i for i, name in enumerate(self.frame.nodes)}
+        flawed = {self._ends[place[e.target]] for flaw in self.frame.flaws for e in flaw.cycle}
+        return flawed | {
             frozenset().union(*(self._behind(axiom.expr, i, j, fold, spec) for i, j in way))
             for axiom in spec.axioms
             for way in _ways(axiom, fold.relation(axiom.expr))

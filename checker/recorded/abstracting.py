@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from networkx import DiGraph, has_path, is_directed_acyclic_graph
 
 from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.recorded.listing import attributed_lists
-from isolitmus.checker.recorded.observing import attributed
 from isolitmus.model.completion import completions
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
@@ -19,6 +17,7 @@ from isolitmus.model.verdict import Forbidden, Violation
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from isolitmus.checker.recorded.observing import Attributed
     from isolitmus.checker.recorded.shrinking import Core
     from isolitmus.model.spec import Spec
 
@@ -28,22 +27,23 @@ COMPLETIONS = 5000
 """So many orders of versions are tried."""
 
 
-def abstracted(part: Core) -> History:
-    """What counts of a part, with the names of the whole; an object is ``k`` and the number of its key. Versions
-    have an order where lists, or sessions and reads, give them one.
+def abstracted(part: Core, seen: Attributed) -> History:
+    """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object is ``k`` and the
+    number of its key. Versions have an order where lists, or sessions and reads, give them one.
 
     >>> import numpy as np
+    >>> from isolitmus.checker.recorded.observing import attributed
     >>> from isolitmus.checker.recorded.shrinking import part_of
     >>> from isolitmus.model.register_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
     ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
     ... )
-    >>> abstracted(part_of(history, np.ones(3, bool)))
+    >>> part = part_of(history, np.ones(3, bool))
+    >>> abstracted(part, attributed(part.history))
     History.from_table({'T1': 'w(k0_1)', 'T2': 'r(k0_1) w(k0_2)', 'order': ['k0_1 < k0_2']})
     """
     history, numbers = part.history, part.numbers
-    seen = attributed(history) if part.lists is None else attributed_lists(part.lists)
     reads: dict[int, list[ItemRead | Write]] = {}
     rows = zip(seen.reader.tolist(), seen.key.tolist(), seen.writer.tolist(), strict=True)
     for reader, key, writer in rows:

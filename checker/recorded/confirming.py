@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import ABORTED, INITIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
@@ -33,18 +35,24 @@ STEPS = {
 
 
 def confirmed(
-    history: RegisterHistory | ListHistory, level: str, cycle: Sequence[Precedence]
+    history: RegisterHistory | ListHistory,
+    level: str,
+    cycle: Sequence[Precedence],
+    given: Mapping[int, int] | None = None,
 ) -> bool:
-    """Whether the steps follow each other round a circle that the level forbids, and each one holds."""
-    return _Confirming(history, level).circle(cycle)
+    """Whether the steps follow each other round a circle that the level forbids, and each one holds. Of reads whose
+    value several wrote, ``given`` says who is supposed to have been the one.
+    """
+    return _Confirming(history, level, given or {}).circle(cycle)
 
 
 class _Confirming:
-    def __init__(self, history: RegisterHistory | ListHistory, level: str) -> None:
-        self.lists = history if isinstance(history, ListHistory) else None
-        self.history = history.registers if isinstance(history, ListHistory) else history
-        self.level = level
-        history = self.history
+    def __init__(
+        self, whole: RegisterHistory | ListHistory, level: str, given: Mapping[int, int]
+    ) -> None:
+        self.lists = whole if isinstance(whole, ListHistory) else None
+        history = whole.registers if isinstance(whole, ListHistory) else whole
+        self.history, self.level, self.given = history, level, given
         self.initial = len(history.session)
         self.owners = [-1] * len(history.key)
         for number in range(self.initial):
@@ -126,7 +134,21 @@ class _Confirming:
             not own
             and not bool(history.is_write[read])
             and self.left(writer, key) == int(history.value[read])
+            and (self.alone(reader, read, writer) or self.given.get(read) == writer)
         )
+
+    def alone(self, reader: int, read: int, writer: int) -> bool:
+        """Whether nobody else may have left what a transaction read."""
+        history, key, value = (
+            self.history,
+            int(self.history.key[read]),
+            int(self.history.value[read]),
+        )
+        same = history.is_write & (history.key == key) & (history.value == value)
+        others = {self.owners[one] for one in np.flatnonzero(same).tolist()} - {reader, writer}
+        return not any(
+            self.there(other) and self.left(other, key) == value for other in others
+        ) and (value != INITIAL or writer == self.initial)
 
     def by_axiom(self, step: Precedence) -> bool:
         if step.read is None or not step.because:

@@ -2,22 +2,27 @@
 
 A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in every order of its
 versions: another reading of another text of the level has to forbid it. Where versions have an order that nobody
-observed there is a cycle for each.
+observed there is a cycle for each; so it is where several wrote what was read, for each of them.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.reading.anomalies import FLAWS, anomaly_of
+from isolitmus.checker.reading.anomalies import anomaly_of
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
+from isolitmus.checker.recorded.attributions import attributions
 from isolitmus.checker.recorded.circle import circle_of
 from isolitmus.checker.recorded.judging import ORDERED, SEEING_ORDER, judge_recorded
 from isolitmus.checker.recorded.naming import Names
 from isolitmus.checker.recorded.shown import shown
 from isolitmus.checker.recorded.shrinking import shrunk
+from isolitmus.model.errors import Limit
+from isolitmus.model.flaws import FLAWS
 from isolitmus.model.frame import Edge
 from isolitmus.model.number import many
 from isolitmus.model.reason import Reason
@@ -25,9 +30,11 @@ from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
 from isolitmus.specs.catalogue import level
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
+    from isolitmus.checker.recorded.attributions import Attribution
     from isolitmus.checker.recorded.judging import JudgedRecord
+    from isolitmus.checker.recorded.observing import Flaw
     from isolitmus.checker.recorded.shrinking import Core
     from isolitmus.model.budget import Budget
     from isolitmus.model.operations import Version
@@ -41,6 +48,8 @@ WITNESS = 40
 """Of a history with up to so many transactions an order is shown that explains it."""
 SECONDS = 20.0
 """How long a small part is looked for."""
+CASES = 100
+"""So many ways of who was read from are looked at."""
 WAYS = 6
 """So many ways in which a part may have been are shown."""
 
@@ -68,48 +77,66 @@ def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
         case "unknown":
             return Unknown(judged.reason)
     if judged.flaws:
-        return Forbidden(tuple(_flaws(judged)))
+        return Forbidden(tuple(_flaws(judged.flaws, Names(judged.history))))
     part = shrunk(judged, budget.within(SECONDS))
     again = judge_recorded(part.judged, judged.level)
     assert again.verdict == "forbidden", f"{judged.level}: a part says otherwise"
-    return _of_part(part, again)
+    return _of_part(part, again, budget.within(SECONDS))
 
 
-def _flaws(judged: JudgedRecord) -> Iterator[Violation]:
+def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
     """Of each kind the first, which says how many there are."""
-    history = judged.history
-    owner = Names(history).owner
     for kind, name in FLAWS.items():
-        found = [flaw for flaw in judged.flaws if flaw.kind == kind]
+        found = [flaw for flaw in flaws if flaw.kind == kind]
         if not found:
             continue
         first = found[0]
-        reader = f"T{owner(first.read) + 1}"
-        writer = reader if first.write is None else f"T{owner(first.write) + 1}"
+        reader = names[names.owner(first.read)]
+        writer = reader if first.write is None else names[names.owner(first.write)]
         more = f" (the first of {many(len(found), 'such read')})" if len(found) > 1 else ""
-        why = Reason.of("recorded flaw", said=repr(first), more=more)
+        why = Reason.of("recorded flaw", said=first.said(names.numbers), more=more)
         yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
 
 
-def _of_part(part: Core, judged: JudgedRecord) -> Forbidden:
-    names = Names(part.history, part.numbers)
-    history, spec = abstracted(part), level(judged.level)
-    if judged.level in ORDERED:
-        ways = forbidden_ways(history, spec)
-        if ways is not None:
-            told = tuple(_translated(one, names, part, history.order) for one in ways[:WAYS])
-            return Forbidden(told, len(ways) - len(told))
+def _of_part(part: Core, judged: JudgedRecord, budget: Budget) -> Forbidden:
+    every: list[Attribution] = []
+    with suppress(Limit):
+        every = [*islice(attributions(judged, budget), CASES + 1)]
+    if not 0 < len(every) <= CASES:
+        return Forbidden((_no_order(part, judged),))
+    ways = [way for case in every for way in _of_case(part, case)]
+    return Forbidden(tuple(ways[:WAYS]), max(0, len(ways) - WAYS))
+
+
+def _of_case(part: Core, case: Attribution) -> list[Violation]:
+    """The ways in which a part may have been, if those wrote what was read who are supposed to."""
+    judged, names = case.judged, Names(part.history, part.numbers)
+    supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)
+    history, spec = abstracted(part, case.seen), level(judged.level)
+    ways: list[Violation] | None = None
+    if judged.flaws:
+        ways = [*_flaws(judged.flaws, names)]
+    elif judged.level in ORDERED:
+        found = forbidden_ways(history, spec)
+        if found is not None:
+            ways = [_translated(one, names, part, history.order) for one in found]
     else:
         if judged.level not in SEEING_ORDER:
             history = replace(history, order=())
         said = check_history(history, spec, limit=COMPLETIONS)
         assert not isinstance(said, Allowed), f"{spec.name}: the catalogue allows {part}"
+    if ways is None:
+        ways = [_no_order(part, judged)]
+    return [replace(way, supposing=supposing + way.supposing) for way in ways]
+
+
+def _no_order(part: Core, judged: JudgedRecord) -> Violation:
+    """The cycle of the judge, or else its clause."""
+    names = Names(part.history, part.numbers)
     if judged.cycle:
-        return Forbidden((circle_of(judged.cycle, names, judged.level),))
+        return circle_of(judged.cycle, names, judged.level)
     why = Reason.of("recorded orders", of=", ".join(map(str, names.numbers)), said=judged.reason)
-    return Forbidden(
-        (Violation("no order of versions", "flaw", (Edge(names[0], names[0], "ww", why),)),)
-    )
+    return Violation("no order of versions", "flaw", (Edge(names[0], names[0], "ww", why),))
 
 
 def _translated(

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.electing import elected
 from isolitmus.checker.recorded.events import Events
 from isolitmus.checker.recorded.listing import attributed_lists
+from isolitmus.checker.recorded.naming import operation_name
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
-from isolitmus.checker.recorded.replaying import misbuilt, misread
+from isolitmus.checker.recorded.replaying import misattributed, misbuilt, misread
 from isolitmus.checker.recorded.saturating import saturated
+from isolitmus.checker.recorded.seeking import sought
 from isolitmus.checker.recorded.stepping import concatenated
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
+from isolitmus.checker.recorded.undecided import undecided
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit, UnknownName, near
 from isolitmus.model.list_history import ListHistory
@@ -26,7 +30,14 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ORDERED", "POLYNOMIAL", "SEEING_ORDER", "JudgedRecord", "judge_recorded"]
+__all__ = [
+    "ORDERED",
+    "POLYNOMIAL",
+    "SEEING_ORDER",
+    "JudgedRecord",
+    "contradiction",
+    "judge_recorded",
+]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
@@ -71,8 +82,8 @@ def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
     """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
-    ``budget`` is spent before it is decided, or where a value does not tell whose it is. Lists are judged with
-    the order of versions that they show, as far as the level looks at it.
+    ``budget`` is spent before it is decided. Lists are judged with the order of versions that they show, as far as the
+    level looks at it; unknown where an element does not tell whose it is.
 
     >>> import numpy as np
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -90,47 +101,94 @@ def judge_recorded(
             f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
         )
     budget = budget or Budget()
-    if isinstance(history, ListHistory):
-        seen = attributed_lists(history)
-        if not seen.flaws and level not in SEEING_ORDER:
-            seen = replace(attributed(seen.history), ambiguous=seen.ambiguous)
-    else:
-        seen = attributed(history)
+    seen = attributed_lists(history) if isinstance(history, ListHistory) else attributed(history)
+    if seen.lists is not None and not seen.flaws and level not in SEEING_ORDER:
+        seen = replace(seen, observed=seen.observed.only(seen.written_by[:0]), lists=None)
     if seen.flaws:
         return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
     try:
         judged = (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
         return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
-    assert not judged.cycle or confirmed(seen.lists or seen.history, level, judged.cycle), (
-        f"{level}: {judged.cycle}"
-    )
-    if judged.verdict == "allowed" and seen.ambiguous:
-        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+    if judged.verdict == "allowed" and seen.untold:
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.untold)
     return replace(judged, lists=seen.lists)
+
+
+def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None: it does not.
+    TimeLimit if the ``budget`` ends it.
+    """
+    if seen.flaws:
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+    if level in POLYNOMIAL:
+        return _cyclic(seen, level, budget)
+    choosing = Choosing(seen, Events(level))
+    if not choosing.narrow(budget):
+        return _forbidden(seen, level, closing(choosing))
+    return None if order_of(choosing, budget) is not None else _unordered(choosing, budget)
+
+
+def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
+    given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
+    assert confirmed(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
+    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle)
+
+
+def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    edges = concatenated([saturated(seen, level, budget), seen.observed])
+    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
+    return None if cycle is None else _forbidden(seen, level, traced(seen, level, edges, cycle))
+
+
+def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
+    pairs = len(choosing.open(budget)) // 2
+    reason = f"none of the orders of {pairs} pairs of versions has no cycle"
+    return JudgedRecord(choosing.seen.history, choosing.events.level, "forbidden", reason=reason)
 
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     budget.check()
-    edges = concatenated([saturated(seen, level, budget), seen.observed])
-    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
-    if cycle is None:
-        return JudgedRecord(seen.history, level, "allowed")
-    return JudgedRecord(seen.history, level, "forbidden", cycle=traced(seen, level, edges, cycle))
+    forbidden = _cyclic(seen, level, budget)
+    if forbidden is not None:
+        return forbidden
+    if len(seen.unclear):
+        found = sought(undecided(seen), level, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        wrong = found.flaws or misattributed(found) or _cyclic(found, level, budget)
+        assert not wrong, f"{level}: the choice of writers does not explain {wrong}"
+    return JudgedRecord(seen.history, level, "allowed")
 
 
 def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     choosing = Choosing(seen, Events(level))
     if not choosing.narrow(budget):
-        return JudgedRecord(seen.history, level, "forbidden", cycle=closing(choosing))
-    events = order_of(choosing, budget)
-    if events is None:
-        pairs = len(choosing.open(budget)) // 2
-        reason = f"none of the orders of {pairs} pairs of versions has no cycle"
-        return JudgedRecord(seen.history, level, "forbidden", reason=reason)
+        return _forbidden(seen, level, closing(choosing))
+    if len(seen.unclear):
+        found = elected(undecided(seen), choosing, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        seen, events = found
+    else:
+        order_found = order_of(choosing, budget)
+        if order_found is None:
+            return _unordered(choosing, budget)
+        events = order_found
     each = choosing.events.each
     wrong = misread(seen, level, events) or misbuilt(seen, level, events)
     assert not wrong, f"{level}: the order does not explain {wrong}"
     ends = (number // each for number in events.tolist() if number % each == each - 1)
     order = tuple(number for number in ends if number < seen.initial and seen.counts[number])
     return JudgedRecord(seen.history, level, "allowed", order=order)
+
+
+def _without_writers(seen: Attributed, level: str) -> JudgedRecord:
+    """No candidates of the reads whose value several wrote explain the history."""
+    many, first = len(seen.unclear), operation_name(seen.history, int(seen.unclear[0]))
+    reason = f"none of those who wrote it can have been read from: {first}"
+    if many > 1:
+        reason = (
+            f"several wrote what {many} reads saw, and no choice explains them; the first: {first}"
+        )
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason)

@@ -17,7 +17,7 @@ from isolitmus.checker.recorded.observing import Flaw
 from isolitmus.checker.recorded.writers import span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,7 +38,7 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ListFlaw(Flaw):
     """A read of a list that no order of appends gives, of a kind of WORDS; ``write``: the append that shows it, or of
     two lists of which neither begins the other the read of the other one.
@@ -47,11 +47,12 @@ class ListFlaw(Flaw):
     element: int
     """The value in the list that it is about."""
 
-    def __repr__(self) -> str:
-        history = self.history
+    def said(self, numbers: Sequence[int] | None = None) -> str:
+        """The flaw in words; ``numbers``: of the transactions of a part in the whole."""
+        history, write = self.history, self.write
         return WORDS[self.kind].format(
-            read=operation_name(history, self.read),
-            write="" if self.write is None else operation_name(history, self.write),
+            read=operation_name(history, self.read, numbers),
+            write="" if write is None else operation_name(history, write, numbers),
             element=value_name(history, self.element),
         )
 

@@ -62,7 +62,8 @@ def attributed_lists(lists: ListHistory) -> Attributed:
     return replace(
         seen,
         flaws=tuple(sorted(flaws, key=lambda flaw: flaw.read)),
-        ambiguous=seen.ambiguous or _ambiguity(lists, elements),
+        unclear=seen.unclear[:0],
+        untold=_untold(lists, elements),
         observed=_observed(seen, lists, elements),
         lists=lists,
     )
@@ -82,7 +83,7 @@ def _ended(
         status[more] = COMMITTED
 
 
-def _ambiguity(lists: ListHistory, elements: Elements) -> str:
+def _untold(lists: ListHistory, elements: Elements) -> str:
     (several,) = np.nonzero(elements.many > 1)
     if not len(several):
         return ""

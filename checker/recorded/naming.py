@@ -24,12 +24,14 @@ def transaction_name(history: RegisterHistory, number: int) -> str:
     return f"transaction {number + 1} (session {history.sessions[history.session[number]]})"
 
 
-def operation_name(history: RegisterHistory, number: int) -> str:
-    """What an operation did, whose it is, and where it stands."""
+def operation_name(
+    history: RegisterHistory, number: int, numbers: Sequence[int] | None = None
+) -> str:
+    """What an operation did, whose it is (``numbers``: of the transactions of a part in the whole), and where it stands."""
     owner = _owner(history, number)
     what = "wrote" if history.is_write[number] else "read"
     return (
-        f"transaction {owner + 1} ({_place(history, owner, number)}) {what}"
+        f"transaction {numbers[owner] if numbers else owner + 1} ({_place(history, owner, number)}) {what}"
         f" {_key_name(history, history.key[number])} = {_value(history, number)}"
     )
 
@@ -109,6 +111,13 @@ class Names:
             value=_value(self.history, read),
             writer=self._by(self._write(writer, key)),
         )
+
+    def supposed(self, read: int, writer: int) -> Reason:
+        """A read whose value several wrote is supposed to be of what one of them left."""
+        by, key = self._by(read), int(self.history.key[read])
+        if writer == self.initial:
+            return Reason.of("recorded unborn", reader=by, key=self._key(key))
+        return Reason.of("recorded whose", reader=by, version=self.written(writer, key))
 
     def overwrote(self, first: int, second: int, key: int, *, sees: bool = False) -> Reason:
         """One overwrote what the other left of a key; ``sees``: by sessions and reads it comes after the other."""

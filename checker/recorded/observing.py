@@ -4,8 +4,7 @@ Choices. A read that finds an own write before it is internal: it sees that writ
 any other read names the transaction whose last write of the key it is, where that is one; an aborted
 transaction's never counts. Of a transaction whose end nobody saw it is supposed that it committed if one that
 counts read from it, else that it aborted: at each of these levels a transaction that nobody reads from can be
-left out. Where several wrote the value the read says nothing, and ``ambiguous`` says so: what is forbidden
-without it is forbidden, what is allowed is unknown.
+left out. Where several wrote the value the read is ``unclear``: ``undecided`` has who may have been it.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ from isolitmus.model.readable import Readable
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from isolitmus.model.list_history import ListHistory
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["Attributed", "Flaw", "attributed", "own_writes"]
+__all__ = ["Attributed", "Flaw", "LeftCells", "attributed", "own_writes"]
 
 WORDS = {
     "thin-air-read": "{read}, which nobody wrote",
@@ -47,8 +48,13 @@ class Flaw(Readable):
     write: int | None
 
     def __repr__(self) -> str:
-        write = "" if self.write is None else operation_name(self.history, self.write)
-        return WORDS[self.kind].format(read=operation_name(self.history, self.read), write=write)
+        return self.said()
+
+    def said(self, numbers: Sequence[int] | None = None) -> str:
+        """The flaw in words; ``numbers``: of the transactions of a part in the whole."""
+        write = "" if self.write is None else operation_name(self.history, self.write, numbers)
+        read = operation_name(self.history, self.read, numbers)
+        return WORDS[self.kind].format(read=read, write=write)
 
 
 def _nothing() -> Arrows:
@@ -67,8 +73,8 @@ class Attributed:
     """What was recorded."""
     flaws: tuple[Flaw, ...]
     """Of transactions that count, in the order of operations."""
-    ambiguous: str
-    """A read whose writer the values do not tell, in words; empty: there is none."""
+    unclear: NDArray[np.int64]
+    """The external reads whose value several wrote, by operation."""
     counts: NDArray[np.bool_]
     """Of each transaction, whether it counts: as committed."""
     owner: NDArray[np.int64]
@@ -89,6 +95,8 @@ class Attributed:
     """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
     lists: ListHistory | None = None
     """The same history with all that its reads saw, if it is one of lists."""
+    untold: str = ""
+    """Of lists an element that several wrote, in words: nothing is made of it. Empty: there is none."""
 
     @property
     def initial(self) -> int:
@@ -110,8 +118,36 @@ class Attributed:
         return np.append(self.history.session, len(self.history.sessions)).astype(np.int64)
 
 
-def attributed(history: RegisterHistory) -> Attributed:
-    """Who wrote what each read saw.
+class LeftCells:
+    """What transactions that may have committed left of each key; a cell is a key and a value."""
+
+    def __init__(self, history: RegisterHistory) -> None:
+        keys, size = len(history.keys), len(history.session)
+        key = history.key.astype(np.int64)
+        code = np.unique(np.append(history.value, INITIAL), return_inverse=True)[1]
+        self.owner: NDArray[np.int64] = np.repeat(np.arange(size), np.diff(history.first))
+        """Of each operation, its transaction."""
+        self.cell: NDArray[np.int64] = code[:-1] * keys + key
+        """Of each operation."""
+        self.before, self.last = own_writes(self.owner * keys + key, history.is_write)
+        """Of each operation the own write of its key before it, or -1; and the last writes, by operation."""
+        self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
+        """The reads that see what another transaction left, by operation."""
+        final = self.last[history.status[self.owner[self.last]] != ABORTED]
+        left = np.append(self.cell[final], code[-1] * keys + np.arange(keys))
+        by = np.append(self.owner[final], np.full(keys, size))
+        sort = np.argsort(left, kind="stable")
+        self.left, self.by = left[sort], by[sort]
+        """Each cell that was left, in order, with who left it."""
+
+    def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where in ``by`` the writers of some reads begin, and how many they are; a reader may be among them."""
+        low = np.searchsorted(self.left, self.cell[reads], "left")
+        return low, np.searchsorted(self.left, self.cell[reads], "right") - low
+
+
+def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None) -> Attributed:
+    """Who wrote what each read saw; ``given`` says it of reads that are unclear: of each operation a writer, or -1.
 
     >>> from isolitmus.model.register_history import RegisterHistory
     >>> history = RegisterHistory(
@@ -122,49 +158,42 @@ def attributed(history: RegisterHistory) -> Attributed:
     >>> seen.writer.tolist(), seen.flaws
     ([0], (transaction 2 (session t, line 3) read x = 8, which nobody wrote,))
     """
-    keys, size = len(history.keys), len(history.session)
-    owner = np.repeat(np.arange(size), np.diff(history.first))
     key = history.key.astype(np.int64)
-    code = np.unique(np.append(history.value, INITIAL), return_inverse=True)[1]
-    cell = code[:-1] * keys + key  # a key and a value
-    before, last = own_writes(owner * keys + key, history.is_write)
-
-    final = last[history.status[owner[last]] != ABORTED]
-    by_cell = np.append(cell[final], code[-1] * keys + np.arange(keys))
-    by_owner = np.append(owner[final], np.full(keys, size))
-    sort = np.argsort(by_cell, kind="stable")
-    by_cell, by_owner = by_cell[sort], by_owner[sort]
-
-    external = np.flatnonzero(~history.is_write & (before < 0))
-    low = np.searchsorted(by_cell, cell[external], "left")
-    many = np.searchsorted(by_cell, cell[external], "right") - low
-    writer = np.where(many == 1, by_owner[np.minimum(low, len(by_owner) - 1)], -1)
+    cells = LeftCells(history)
+    owner, external, last = cells.owner, cells.external, cells.last
+    low, many = cells.writers(external)
+    writer = np.where(many == 1, cells.by[np.minimum(low, len(cells.by) - 1)], -1)
     writer[writer == owner[external]] = -1
-    several = {}
-    for i in np.flatnonzero(many > 1).tolist():
-        others = by_owner[low[i] : low[i] + many[i]]
-        others = others[others != owner[external[i]]]
-        if len(others) == 1:
-            writer[i] = others[0]
-        else:
-            several[i] = others.tolist()
+    several = np.flatnonzero(many > 1)
+    if len(several):
+        first, second = cells.by[low[several]], cells.by[low[several] + 1]
+        own = _among(cells, external[several])
+        others = many[several] - own
+        other = np.where(first == owner[external[several]], second, first)
+        writer[several] = np.where(others == 1, other, -1)
+        several = several[others > 1]
+    if given is not None:
+        said = given[external[several]]
+        writer[several] = said
+        several = several[said < 0]
 
     counts = _counting(history, owner[external], writer)
     there = counts[owner[external]]
-    lost = _lost(history, before)
-    flaws = [Flaw(history, "lost-own-write", r, int(before[r])) for r in lost if counts[owner[r]]]
-    unexplained = [
-        int(external[i]) for i in np.flatnonzero(there & (writer < 0)).tolist() if i not in several
+    lost = _lost(history, cells.before)
+    flaws = [
+        Flaw(history, "lost-own-write", r, int(cells.before[r])) for r in lost if counts[owner[r]]
     ]
-    flaws += _unexplained(history, owner, cell, unexplained)
-    unclear = [i for i in several if there[i]]
+    unclear = np.zeros(len(external), bool)
+    unclear[several] = True
+    unexplained = external[there & (writer < 0) & ~unclear].tolist()
+    flaws += _unexplained(history, owner, cells.cell, unexplained)
     good = np.flatnonzero(there & (writer >= 0))
     last = last[counts[owner[last]]]
     last = last[np.lexsort((owner[last], key[last]))]
     return Attributed(
         history,
         tuple(sorted(flaws, key=lambda flaw: flaw.read)),
-        _ambiguity(history, int(external[unclear[0]]), several[unclear[0]]) if unclear else "",
+        external[there & unclear],
         counts,
         owner,
         external[good],
@@ -174,6 +203,13 @@ def attributed(history: RegisterHistory) -> Attributed:
         key[last],
         owner[last],
     )
+
+
+def _among(cells: LeftCells, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each read whether its reader is among those who left what it saw."""
+    size = int(cells.by.max()) + 1
+    wanted = cells.cell[reads] * size + cells.owner[reads]
+    return np.isin(wanted, cells.left * size + cells.by)
 
 
 def own_writes(
@@ -241,8 +277,3 @@ def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes:
     if writes:
         return Flaw(history, "intermediate-read", read, writes[0])
     return Flaw(history, "thin-air-read", read, None)
-
-
-def _ambiguity(history: RegisterHistory, read: int, writers: list[int]) -> str:
-    names = ["nobody" if w == len(history.session) else f"transaction {w + 1}" for w in writers[:2]]
-    return f"{operation_name(history, read)}, which {' and '.join(names)} wrote: the value does not tell whose it is"

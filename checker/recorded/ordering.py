@@ -12,7 +12,7 @@ from isolitmus.checker.recorded.topology import knots, topological
 from isolitmus.checker.recorded.writers import ranges, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Leads = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-__all__ = ["order_of"]
+__all__ = ["order_of", "solved"]
 
 STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
@@ -88,8 +88,6 @@ def _solved(
     budget: Budget,
 ) -> NDArray[np.int64] | None:
     """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
-    from pysat.solvers import Solver
-
     clock = clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
         return None
@@ -104,12 +102,38 @@ def _solved(
     literal = (variable + 1) * np.where(first < second, 1, -1)
     end = choosing.events.end
     guess = place[end(first)] < place[end(second)]
-    leads = partial(reaches, clock, choosing.chain)
-    new = ~leads(tails, heads)
+    new = ~reaches(clock, choosing.chain, tails, heads)
     tails, heads, of = tails[new], heads[new], literal[option[new]]
-    with Solver(name="glucose4") as solver:
-        solver.set_phases(np.unique(literal[guess]).tolist())
-        pairs = _pairs(leads, (tails, heads), of, place, budget)
+    phases = np.unique(literal[guess]).tolist()
+    leads = clock, choosing.chain
+    found = solved(known, leads, (tails, heads), of, place, budget=budget, phases=phases)
+    return None if found is None else found[0]
+
+
+def solved(
+    known: tuple[NDArray[np.int64], NDArray[np.int64]],
+    leads: tuple[NDArray[np.int32], NDArray[np.int64]],
+    edges: tuple[NDArray[np.int64], NDArray[np.int64]],
+    of: NDArray[np.int64],
+    place: NDArray[np.int64],
+    *,
+    budget: Budget,
+    clauses: Sequence[list[int]] = (),
+    phases: Sequence[int] = (),
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """An order of all that is known and of those edges whose literal is true, and the sign of each variable, by its
+    number, where the clauses hold; None: there is none. ``leads`` are the clocks of what is known, and the chains;
+    ``place`` is a node's in an order of what is known.
+    """
+    from pysat.solvers import Solver
+
+    size = len(place)
+    tails, heads = edges
+    most = max([0, *map(abs, phases), *(abs(one) for clause in clauses for one in clause)])
+    most = max(most, int(np.abs(of).max(initial=0)))
+    with Solver(name="glucose4", bootstrap_with=clauses) as solver:
+        solver.set_phases([*phases])
+        pairs = _pairs(partial(reaches, *leads), edges, of, place, budget)
         for portion in np.split(-pairs, range(STEP // 10, len(pairs), STEP // 10)):
             budget.check()
             solver.append_formula(portion.tolist())
@@ -119,7 +143,7 @@ def _solved(
             if not found:
                 return None
             true = np.array(solver.get_model() or [0])
-            value = np.ones(int(variable.max()) + 2, np.int64)
+            value = np.ones(most + 1, np.int64)
             true = true[np.abs(true) < len(value)]
             value[np.abs(true)] = np.sign(true)
             taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
@@ -127,12 +151,12 @@ def _solved(
             target = np.concatenate([known[1], heads[taken]])
             order = topological(size, source, target)
             if len(order) == size:
-                return order
+                return order, value
             knot = knots(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
-                for cycle in _cycles(clock, choosing.chain, tails[on], heads[on], budget):
+                for cycle in _cycles(*leads, tails[on], heads[on], budget):
                     solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 

@@ -1,4 +1,4 @@
-"""Whether an order of events explains what was read: looked up of each read who wrote its key last, and nothing else."""
+"""Whether an order of events explains what was read: each is carried out, one after another, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
+from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -14,41 +15,90 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.observing import Attributed
 
-__all__ = ["misbuilt", "misread"]
+__all__ = ["misattributed", "misbuilt", "misread"]
 
 
 def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
     """What the order does not explain, in words; empty: it explains all.
 
     At serializable an event is a transaction, else twice its number is its beginning, and one more its end. A
-    transaction reads what is there when it begins; its writes are there when it ends. At snapshot isolation nobody
-    else has written in between what it writes; sessions go on after what they did before.
+    transaction reads what is there when it begins, and its own writes; these are there for others when it ends. At
+    snapshot isolation nobody else has written in between what it writes; sessions go on after what they did before.
+    What counts of a history is carried out by its values; who wrote them is not asked.
     """
     each = 1 if level == "serializable" else 2
-    history, size = seen.history, len(events)
-    if not np.array_equal(np.sort(events), np.arange(each * (seen.initial + 1))):
-        return "a transaction that is missing"
-    moment = np.empty(size, np.int64)
-    moment[events] = np.arange(size)
-    began, ended = moment[::each], moment[each - 1 :: each]
-    before, number = seen.sessions()
-    early = number[
-        (before < seen.initial) & (ended[before] > began[number]) | (began > ended)[number]
-    ]
-    if len(early):
-        return transaction_name(history, int(early[0]))
-    when = seen.written_key * size + ended[seen.written_by]
-    order = np.argsort(when)
-    when, key, writer = when[order], seen.written_key[order], seen.written_by[order]
-    last = np.searchsorted(when, seen.key * size + began[seen.reader]) - 1
-    there = (last >= 0) & (key[last] == seen.key) if len(key) else np.zeros(len(last), bool)
-    found = np.full(len(last), seen.initial)
-    found[there] = writer[last[there]]
-    if (found != seen.writer).any():
-        return operation_name(history, int(seen.read[np.argmax(found != seen.writer)]))
-    beside = (key[1:] == key[:-1]) & (began[writer[1:]] < ended[writer[:-1]])
-    if level == "snapshot-isolation" and beside.any():
-        return transaction_name(history, int(writer[1:][np.argmax(beside)]))
+    history = seen.history
+    counts, sessions = seen.counts.tolist(), history.session.tolist()
+    before: list[int] = []  # of each transaction, the one in its session that must have ended
+    latest: dict[int, int] = {}
+    for number, status in enumerate(history.status.tolist()):
+        if (status == COMMITTED and not counts[number]) or (status == ABORTED and counts[number]):
+            return transaction_name(history, number)
+        before.append(latest.get(sessions[number], -1))
+        if counts[number]:
+            latest[sessions[number]] = number
+    first, is_write = history.first.tolist(), history.is_write.tolist()
+    key, value = history.key.tolist(), history.value.tolist()
+    there: dict[int, int] = {}
+    when: dict[int, int] = {}  # of each key, the last write
+    began: dict[int, int] = {}
+    last: dict[int, int] = {}  # of each session, who ended
+    wrote: dict[int, dict[int, int]] = {}
+    for moment, event in enumerate(events.tolist()):
+        number = event // each
+        if number == seen.initial or not counts[number]:
+            continue
+        if event % each == 0:
+            if last.get(sessions[number], -1) != before[number]:
+                return transaction_name(history, number)
+            began[number] = moment
+            own = wrote[number] = {}
+            for one in range(first[number], first[number + 1]):
+                at = key[one]
+                if is_write[one]:
+                    own[at] = value[one]
+                elif (own[at] if at in own else there.get(at, INITIAL)) != value[one]:
+                    return operation_name(history, one)
+        if event % each == each - 1:
+            if number not in wrote:
+                return transaction_name(history, number)
+            last[sessions[number]] = number
+            for at, left in wrote.pop(number).items():
+                if level == "snapshot-isolation" and when.get(at, -1) > began[number]:
+                    return transaction_name(history, number)
+                there[at], when[at] = left, moment
+    return "" if len(began) == sum(counts) else "a transaction that is missing"
+
+
+def misattributed(seen: Attributed) -> str:
+    """A read of what counts that did not see what its writer left, or its own write, in words; empty: there is none."""
+    history = seen.history
+    writer = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
+    left: dict[tuple[int, int], int] = {}
+    external: list[tuple[int, int, int]] = []
+    rows = zip(
+        seen.owner.tolist(),
+        history.is_write.tolist(),
+        history.key.tolist(),
+        history.value.tolist(),
+        strict=True,
+    )
+    for one, (number, is_write, key, value) in enumerate(rows):
+        if not seen.counts[number]:
+            continue
+        if is_write:
+            left[number, key] = value
+        elif (number, key) not in left:
+            external.append((one, key, value))
+        elif left[number, key] != value:
+            return operation_name(history, one)
+    for one, key, value in external:
+        from_ = writer.get(one)
+        there = (
+            INITIAL if from_ == seen.initial else left.get((-1 if from_ is None else from_, key))
+        )
+        if there != value:
+            return operation_name(history, one)
     return ""
 
 

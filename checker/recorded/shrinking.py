@@ -106,11 +106,10 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     kept = np.ones(len(owner), bool)
     if judged.cycle:
-        named, reads = _named(judged.cycle)
-        for read in sorted(reads):  # who wrote what they read last: else a list is left out
-            wrote = (history.key == history.key[read]) & (history.value == history.value[read])
-            named |= {*owner[wrote & history.is_write].tolist(), int(owner[read])}
-        kept = np.isin(owner, [*named])
+        named = _with_writers(history, owner, np.isin(owner, [*_named(judged.cycle, owner)]))
+        part = part_of(whole, named).judged
+        if judge_recorded(part, judged.level).verdict == "forbidden":
+            kept = named
     shrinking = _Shrinking(whole, judged.level, budget, kept)
     with suppress(Limit):
         numbers = np.unique(owner[kept]).tolist()
@@ -119,10 +118,22 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     return part_of(whole, shrinking.kept)
 
 
-def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
-    """The transactions of steps, and of those that they follow from, and the reads of these."""
-    named: set[int] = set()
-    reads: set[int] = set()
+def _with_writers(
+    history: RegisterHistory, owner: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Operations, and all writes to a key of whoever wrote a value that they read of it."""
+    code = np.unique(history.value, return_inverse=True)[1]
+    key = history.key.astype(np.int64)
+    cell = key * (int(code.max(initial=0)) + 1) + code
+    group = owner * len(history.keys) + key
+    wrote = history.is_write & np.isin(cell, cell[kept & ~history.is_write])
+    found: NDArray[np.bool_] = kept | (history.is_write & np.isin(group, group[wrote]))
+    return found
+
+
+def _named(steps: Iterable[Precedence], owner: NDArray[np.int64]) -> set[int]:
+    """The transactions of steps, of their reads, and of those that they follow from."""
+    found: set[int] = set()
     seen: set[int] = set()
     todo = [*steps]
     while todo:
@@ -130,10 +141,10 @@ def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
         if id(step) in seen:
             continue
         seen.add(id(step))
-        named |= {step.source, step.target}
-        reads |= set() if step.read is None else {step.read}
+        found |= {step.source, step.target}
+        found |= set() if step.read is None else {int(owner[step.read])}
         todo += step.because
-    return named, reads
+    return found
 
 
 @dataclass(slots=True)

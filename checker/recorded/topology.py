@@ -79,14 +79,18 @@ def cycle_of(
 
 
 def knots(
-    size: int, source: NDArray[np.int64], target: NDArray[np.int64], place: NDArray[np.int64]
+    size: int,
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    place: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Of each node the number of its strongly connected component, -1 where it is on no cycle. Nodes have places in some
-    order: where few edges lead back in it, it is fast.
+    order (default: their numbers): where few edges lead back in it, it is fast.
 
     >>> knots(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
     [0, 0, -1, -1]
     """
+    place = np.arange(size) if place is None else place
     back = place[source] > place[target]
     spanned = np.bincount(place[target[back]], minlength=size + 1)
     spanned -= np.bincount(place[source[back]], minlength=size + 1)

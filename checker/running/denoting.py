@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import BitsetAlgebra, missing
 from isolitmus.checker.reading.linearising import linearised
-from isolitmus.checker.running.execute import execute, execution_frame
+from isolitmus.checker.running.execute import execute, execution_frame, seen_by
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
@@ -78,7 +78,7 @@ def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
             frame = next(test.history.frames(reads=reads, operations=operations))
     else:
         execution = execute(test)
-        frame = execution_frame(execution, reads=reads)
+        frame = execution_frame(execution) if spec is None else seen_by(spec, execution)
         failed = tuple(event.name for event in execution.events if event.aborted)
     if spec is None:
         return Denoted(frame, (), failed, unknown)

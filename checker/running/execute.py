@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import first_conflict, first_silence, judge, labels
+from isolitmus.checker.running.times import in_real_time, needs_times
 from isolitmus.model.combine import names_in
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
@@ -48,6 +49,7 @@ __all__ = [
     "initial",
     "judge_execution",
     "observed_run",
+    "seen_by",
     "stages",
 ]
 
@@ -119,7 +121,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
         if work.events and work.events[-1].silence is not None:
             work.leave(work.events[-1].silence)
             break
-    return Execution(tuple(work.events), tuple(work.states), work.form.name)
+    return Execution(tuple(work.events), tuple(work.states), work.form.name, litmus.schedule)
 
 
 def _format(litmus: Litmus, protocol: Spec | None) -> Format:
@@ -318,12 +320,16 @@ def after_attempt(
     return own.written(replace(event, version=version), missed)
 
 
-def execution_frame(execution: Execution, *, reads: bool = False) -> Frame:
+def execution_frame(execution: Execution, *, reads: bool = False, times: bool = False) -> Frame:
     """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives it
-    the reads as nodes.
+    the reads as nodes, ``times`` True what was when, if that is known.
     """
     form = format_named(execution.format)
-    return form.frame([e for e in execution.events if form.dirty or not e.aborted], reads=reads)
+    events = [e for e in execution.events if form.dirty or not e.aborted]
+    frame = form.frame(events, reads=reads)
+    if not times or execution.schedule is None:
+        return frame
+    return in_real_time(frame, execution.schedule)
 
 
 def judge_execution(execution: Execution, spec: Spec) -> Verdict:
@@ -333,7 +339,12 @@ def judge_execution(execution: Execution, spec: Spec) -> Verdict:
     >>> judge_execution(execute(litmus("reorder")), level("causal"))
     allowed, in the order insert delete
     """
-    return judge(execution_frame(execution, reads=needs_reads(spec)), spec)
+    return judge(seen_by(spec, execution), spec)
+
+
+def seen_by(spec: Spec, execution: Execution) -> Frame:
+    """The frame with what a spec looks at beside transactions: reads as nodes, and times."""
+    return execution_frame(execution, reads=needs_reads(spec), times=needs_times(spec))
 
 
 def observed_run(litmus: Litmus, execution: Execution, protocol: str) -> Run:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import observed_run
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database, Effect, Event, Execution
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["CONFLICT", "Explanation", "explanations"]
+__all__ = ["CONFLICT", "Explaining", "Explanation", "explanations"]
 
 CONFLICT = ("serializable", "log-serializable", "write-serializable", "update-serializable")
 """The levels that are about a serial order, and judge it by conflicts."""
@@ -102,7 +103,7 @@ def explanations(
     """
     asked = [level for level in levels if level in CONFLICT]
     executor = executor or ModelExecutor(litmus)
-    found = _Explaining(litmus, execution, executor)
+    found = Explaining(litmus, execution, executor)
     if not asked or litmus.raw or len(found.log) > MOST_WRITERS:
         return {}
     if serial is None:
@@ -111,7 +112,9 @@ def explanations(
     return {level: found.best(level, orders) for level in asked}
 
 
-class _Explaining:
+class Explaining:
+    """An execution, and what orders of its transactions explain of it."""
+
     def __init__(self, litmus: Litmus, execution: Execution, executor: ModelExecutor) -> None:
         self.executor, self.format = executor, format_named(litmus.format)
         self.tables, self.states = litmus.tables, execution.states
@@ -216,6 +219,18 @@ class _Explaining:
             gives(self.executor, tuple(n for n in order if n in self.so_far(k)), seen)
             for k, seen in enumerate(self.versions)
         )
+
+    def views_at_every_version(self) -> bool:
+        """Whether at each version an order of the writers so far gives each what it read, and the table."""
+        for k, seen in enumerate(self.versions):
+            so_far = [name for name in self.log if name in self.so_far(k)]
+            if not any(
+                gives(self.executor, order, seen)
+                and self.placed(order, (), "write-serializable") is not None
+                for order in permutations(so_far)
+            ):
+                return False
+        return True
 
     def so_far(self, version: int) -> set[str]:
         """The writers up to a version."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING
 
-from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead
+from isolitmus.model.flaws import read_versions
+from isolitmus.model.operations import INITIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,11 +81,10 @@ def one_after_another(history: History) -> History | None:
     graph.add_nodes_from(t.number for t in history.transactions)
     graph.add_edges_from(pair for session in history.sessions for pair in pairwise(session))
     graph.add_edges_from((a.writer, b.writer) for a, b in history.order)
+    written = history.versions()
     for t in history.transactions:
-        for done in t.operations:
-            saw = [match.version for match in done.seen] if isinstance(done, PredicateRead) else []
-            saw += [done.version] if isinstance(done, ItemRead) else []
-            graph.add_edges_from((v.writer, t.number) for v in saw if v.writer != t.number)
+        saw = {version for done in t.operations for version in read_versions(done)}
+        graph.add_edges_from((v.writer, t.number) for v in saw & written if v.writer != t.number)
     graph.remove_nodes_from([INITIAL])
     try:
         order = [*lexicographical_topological_sort(graph)]

@@ -58,7 +58,7 @@ class ScheduleSearch:
             lacking = sorted(spec.needs - self.form.terms.keys())
             if lacking:
                 raise IsolitmusError(
-                    f"{spec.name} needs {', '.join(lacking)}, which runs over tables do not have"
+                    f"{spec.name} needs {', '.join(lacking)}, which searches of tables do not have"
                 )
         if by == "symbolic":
             raise IsolitmusError("a solver cannot search schedules; try --by exhaustive")

@@ -23,7 +23,7 @@ ENDS = {"committed": "c", "aborted": "a"}
 
 
 def linear(history: History) -> str:
-    """Adya's notation: ``History.parse`` reads it, with the sessions and the schedule, which stand behind it.
+    """Adya's notation: ``History.parse`` reads it, with the sessions, the schedule and the sets, which stand behind it.
 
     >>> from isolitmus.specs import litmus
     >>> linear(litmus("history-write-skew").history)
@@ -48,7 +48,9 @@ def linear(history: History) -> str:
     parts += [f"[{first} < {second}]" for first, second in history.order]
     together = (" ".join(f"T{n}" for n in some) for some in history.sessions if len(some) > 1)
     time = [f"in time {history.to_table()['schedule']}"] if history.schedule and not timed else []
-    return ", ".join([" ".join(parts), *(f"{names} in one session" for names in together), *time])
+    sets = (f"{' '.join(f'T{n}' for n in who) or 'nobody'} in {name}" for name, who in history.sets)
+    behind = (*(f"{names} in one session" for names in together), *time, *sets)
+    return ", ".join([" ".join(parts), *behind])
 
 
 def _of(transaction: Transaction, only: int | None = None) -> str:

@@ -65,6 +65,12 @@ def _read_after(said: Mapping[str, Any]) -> str:
     return f"{said['reader']} read {said['predicate']} after {said['writer']} {did} {item}"
 
 
+def _thin_air(said: Mapping[str, Any]) -> str:
+    read, writer, version = (said[noun] for noun in ("read", "writer", "version"))
+    nobody = f"but {writer} has no w({version})" if said["there"] else f"and there is no {writer}"
+    return f"{read} of {said['reader']} reads {version}, {nobody}"
+
+
 READ = "{reader} read {predicate} at version {version}"
 
 
@@ -249,6 +255,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     # recorded histories
     "recorded session": "session {session} has {first} before {second}",
     "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
+    "recorded whose": "{reader} read {version}",
+    "recorded unborn": "{reader} read {key} before anybody wrote it",
     "recorded nothing": "{reader} read nothing of {key}",
     "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
     "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
@@ -270,6 +278,9 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "rival": _did,
     # abstract histories
     "session": "{first} comes before {second} in their session",
+    "thin air": _thin_air,
+    "future read": "{read} of {reader} reads {version} before its own {write}",
+    "lost own write": "{read} of {reader} reads {version} after its own {write}, which it would have seen",
     "read halfway": "{reader} read {version}, which {writer} overwrote itself",
     "ended before": "{first} had ended when {second} started",
     "next version": _doubted(

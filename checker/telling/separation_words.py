@@ -115,3 +115,5 @@ def _history(test: HistoryTest) -> Iterator[str]:
         yield f"observed: {first} < {second}"
     if test.history.schedule:
         yield f"in time: {test.history.to_table()['schedule']}"
+    for name, members in test.history.sets:
+        yield f"{name}: {' '.join(f'T{number}' for number in members) or 'nobody'}"

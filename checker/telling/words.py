@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.form_verdicts import NAMED_FORMS
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def because(violation: Violation) -> list[str]:
     so a and b cannot both be there: no-aborted-read refuses that
     """
     edges = violation.cycle
+    if violation.kind == "form":
+        return [f"it is not so that {NAMED_FORMS[violation.axiom].asks}"]
     if not edges:
         return [f"so {violation.axiom} is broken"]
     if violation.kind == "flaw":

@@ -10,6 +10,7 @@ from isolitmus.checker.checks import check
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.explaining import CONFLICT, explanations
+from isolitmus.checker.running.form_verdicts import NAMED_FORMS, form_verdicts
 from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMemory
 from isolitmus.checker.runs import run
 from isolitmus.checker.searching.universe import candidates
@@ -87,6 +88,52 @@ def test_an_order_may_explain_the_last_table_and_not_what_was_read():
     assert "no serial order explains every read, first second insert gives the last" in in_a_view(
         one
     )
+
+
+STRICTER = [
+    ("{}", "{}-view"),
+    ("{}-view", "{}-state"),
+    ("{}-view-prefix", "{}-view"),
+    ("{}-view-prefix", "{}-state-prefix"),
+    ("{}-state-coherent", "{}-state-prefix"),
+    ("{}-state-coherent", "{}-state"),
+    ("{}-state-prefix", "{}-state"),
+]
+
+
+@given(litmus_tests(most=3))
+def test_forms_asked_by_name_are_those_of_the_theorems(test):
+    """Of writers, by an executor that knows nothing of the other; and what implies what (3.2 of the semantics)."""
+    execution = execute(test)
+    said = {name: str(v) for name, v in form_verdicts(test, execution, [*NAMED_FORMS]).items()}
+    said |= {spec.name: str(judge_execution(execution, spec)) for spec in LEVELS}
+    events = [event for event in execution.events if event.version is not None]
+    if not any(event.version is None for event in execution.events):
+        own = (
+            tuple(event.name for event in events),
+            tuple(test.transactions[event.name] for event in events),
+            tuple(event.effect for event in events),
+        )
+        orders = Reorderings(Executed(test.tables, *own, execution.states), StepMemory())
+        for name, holds in FORMS.items():
+            assert said[name] == ("allowed" if holds(orders) else "forbidden"), name
+    for name in CONFLICT:
+        for strong, weak in STRICTER:
+            pair = said.get(strong.format(name)), said.get(weak.format(name))
+            assert pair != ("allowed", "forbidden"), (strong.format(name), weak)
+
+
+def test_a_form_is_asked_as_a_level_is(call):
+    """The order that is shown gives the table; what has no statements has no forms."""
+    status, said, _ = call("check", "reorder", "--level", "log-serializable-state")
+    assert status == 1
+    assert "it is not so that the order of the log gives every writer what it made" in said
+    status, said, _ = call("check", "reorder", "--level", "write-serializable-state")
+    assert status == 0
+    assert "Write-serializable (state) allows it, for example in the order delete insert" in said
+    status, _, said = call("check", "history-long-fork", "--level", "serializable-view")
+    assert status == 2
+    assert "serializable-view needs statements, which this history does not have" in said
 
 
 @pytest.mark.slow

@@ -134,6 +134,10 @@ def test_bad_input_on_the_command_line(call, reordered, tmp_path):
             [reordered, "--level", "causal"],
             "causal needs in, rf, rival, which this history does not",
         ),
+        (
+            [reordered, "--level", "strict-serializable"],
+            "strict-serializable needs rt, which this history does not",
+        ),
     ):
         status, out, err = call("check", *words, *(() if "--level" in words else ("--level", LOG)))
         assert (status, out) == (2, "")

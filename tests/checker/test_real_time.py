@@ -1,18 +1,24 @@
 """Levels that ask for real time, and for items and predicates apart."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker import check, separate
+from isolitmus.checker import check, compare, run, separate
 from isolitmus.checker.abstract_sweeps import sweep_abstract
+from isolitmus.checker.running.denoting import denote
+from isolitmus.checker.running.execute import execute, execution_frame, judge_execution, seen_by
 from isolitmus.checker.searching.intervals import intervals, scheduled
-from isolitmus.model.errors import HistoryError, IsolitmusError
+from isolitmus.checker.strategies import litmus_tests
+from isolitmus.model.errors import HistoryError, IsolitmusError, UndeterminedError
 from isolitmus.model.history import History
 from isolitmus.model.operations import Transaction
-from isolitmus.specs import level
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs import scope as named_scope
+from isolitmus.specs.catalogue import litmus_names
 
 STRICT, PLAIN = level("strict-serializable"), level("serializable")
 STRONG, SNAPSHOT = level("strong-snapshot-isolation"), level("snapshot-isolation")
@@ -220,3 +226,95 @@ def test_histories_without_times_are_counted_and_drawn():
         IsolitmusError, match="needs rt, which the histories that are counted do not have"
     ):
         sweep_abstract([STRICT], 2, 1)
+
+
+# On tables: a schedule says what was when
+
+
+def by_places(test):
+    """Who had ended when somebody else began, from the words of the schedule."""
+    words = [word.partition(".")[0].partition("[")[0] for word in str(test.schedule).split()]
+    return {
+        (a, b)
+        for a in set(words)
+        for b in set(words)
+        if len(words) - 1 - words[::-1].index(a) < words.index(b)
+    }
+
+
+def pairs_of(frame, name):
+    return {(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[name].pairs()}
+
+
+@given(litmus_tests(sessions=True))
+def test_a_schedule_says_what_was_when(test):
+    """Readers, too; and on one table what had ended before somebody began is what that sees, and comes first in the log."""
+    try:
+        execution = execute(test)
+    except UndeterminedError:
+        return
+    timed = execution_frame(execution, times=True)
+    there = {event.name for event in execution.events if not event.aborted}
+    real = pairs_of(timed, "rt")
+    assert real == {pair for pair in by_places(test) if {*pair} <= there}
+    writers = {e.name for e in execution.events if e.version is not None}
+    assert {(a, b) for a, b in real if a in writers} <= pairs_of(timed, "vis")
+    assert {pair for pair in real if {*pair} <= writers} <= pairs_of(timed, "log")
+    assert {str(why) for (name, _, _), why in timed.reasons.items() if name == "rt"} == {
+        f"{a} had ended when {b} started" for a, b in real
+    }
+
+
+@given(litmus_tests())
+def test_on_tables_time_only_adds(test):
+    try:
+        execution = execute(test)
+    except UndeterminedError:
+        return
+    for plain, strict in ((PLAIN, STRICT), (SNAPSHOT, STRONG)):
+        verdict = judge_execution(execution, strict)
+        assert str(verdict) in ("allowed", "forbidden")
+        assert judge_execution(execution, plain) or not verdict
+
+
+def test_a_frame_has_times_only_for_who_asks():
+    execution = execute(litmus("reorder-reader-in-time"))
+    assert "rt" not in execution_frame(execution, reads=True).relations
+    assert "rt" not in seen_by(PLAIN, execution).relations
+    assert pairs_of(seen_by(STRICT, execution), "rt") == {("insert", "reader")}
+    assert "rt" not in denote(litmus("reorder-reader-in-time")).frame.relations
+    assert denote(litmus("reorder-reader-in-time"), STRICT).values[-1].items == (
+        ("insert", "reader"),
+        ("reader", "delete"),
+        ("delete", "insert"),
+    )
+
+
+def test_what_a_client_reads_before_it_starts_is_within_its_time():
+    """It read before the other ended, though its transaction began afterwards."""
+    name = "collect-then-append"
+    frame = seen_by(STRICT, execute(litmus(name)))
+    first = str(litmus(name).schedule).split()[0].partition(".")[0]
+    assert all(later != first for _, later in pairs_of(frame, "rt"))
+
+
+@pytest.mark.parametrize("name", ["reorder-reader-in-time", "reorder", "write-skew-two-tables"])
+def test_an_observed_run_has_the_times_of_its_schedule(name):
+    test = litmus(name)
+    own = run(test, protocol("delta-write-serializable"))
+    observed = replace(own, execution=None)  # as of an engine, from what it shows
+    assert str(observed.verdict(STRICT)) == str(own.verdict(STRICT)) in ("allowed", "forbidden")
+
+
+def test_where_transactions_wait_nobody_knows_when_they_ended():
+    (name, *_) = [n for n in litmus_names("locking") if litmus(n).format == "locking"]
+    assert str(judge_execution(execute(litmus(name)), STRICT)) == "needs rt"
+
+
+def test_a_search_of_tables_has_no_times():
+    message = "strict-serializable needs rt, which searches of tables do not have"
+    for a, b in ((PLAIN, STRICT), (STRICT, PLAIN)):
+        with pytest.raises(IsolitmusError, match=message):
+            separate(a, b, named_scope("table"))
+    found = compare([PLAIN, SNAPSHOT, STRICT], named_scope("table"))
+    assert found.apart == {STRICT.name: "universe 'table' does not have rt"}

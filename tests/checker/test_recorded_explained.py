@@ -16,6 +16,7 @@ from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.checker.recorded.abstracting import abstracted, forbidden_ways
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
+from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.shrinking import part_of, shrunk
 from isolitmus.checker.recorded_checks import ASKED, check_recorded
 from isolitmus.checker.strategies import histories
@@ -165,7 +166,8 @@ def test_the_ways_leave_no_order_of_versions(history, name):
     judged = judge_recorded(history, name)
     if judged.verdict != "forbidden":
         return
-    versions = abstracted(shrunk(judged, Budget()))
+    part = shrunk(judged, Budget())
+    versions = abstracted(part, attributed(part.history))
     ways = [
         [(a, b) for reason in way.supposing for a, b in pairwise(reason["versions"])]
         for way in forbidden_ways(versions, level(name))

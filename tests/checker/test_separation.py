@@ -161,7 +161,7 @@ def test_a_limit_of_time_is_an_unknown_answer(table, by):
 
 def test_a_spec_that_needs_what_runs_do_not_have_is_refused(table):
     mine = read('"Mine" acyclic co | wr ; [Meta] as order', "mine")
-    with pytest.raises(IsolitmusError, match="mine needs co, which runs over tables do not have"):
+    with pytest.raises(IsolitmusError, match="mine needs co, which searches of tables do not have"):
         separate(mine, spec("serializable"), table)
 
 

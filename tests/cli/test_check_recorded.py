@@ -209,6 +209,10 @@ REFUSED = {
         ["h.txt", "--level", "log-serializable"],
         "h.txt: log-serializable needs log, which this history does not have",
     ),
+    "a level that speaks of sets": (
+        ["h.txt", "--level", "mixing-correct"],
+        "h.txt: mixing-correct needs PL2, PL3, intermediate, which this history does not have",
+    ),
     "a level that recorded histories cannot be asked yet": (
         ["h.txt", "--level", "update-serializable"],
         "h.txt: update-serializable is not asked of recorded histories yet; known: " + ", ".join(ASKED),

@@ -11,6 +11,7 @@ from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.specs import catalogue
 from isolitmus.specs.cat import read
+from isolitmus.specs.cat_text import spec_text
 
 wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])
 
@@ -102,6 +103,13 @@ AXIOM = "acyclic wr as x"
         ('"A" empty [Riter] ; wr as s', "1:12: no set 'Riter'; did you mean 'Writer'?"),
         ('"A" acyclic add-meets-reads as s', "1:13: no relation 'add-meets-reads'; did you mean 'adds-meets-reads'?"),
         ('"A" acyclic wr | Writer as x', "1:18: type relation expected, set found: Writer"),
+        ('"A" given Mine "who" empty [Mien] ; wr as x', "1:29: no set 'Mien'; did you mean 'Mine'?"),
+        ('"A" given Writer "who" empty wr as x', "1:11: 'Writer' is a base set; define another name"),
+        ('"A" given Mine "who" given Mine "who" empty wr as x', "1:28: 'Mine' is already defined at t.cat:1"),
+        ('"A" given Mine "who" let Mine = Writer empty wr as x', "1:26: 'Mine' is already defined at t.cat:1"),
+        ('"A" given mine "who" empty wr as x', "1:11: 'mine' stands where a name with a capital was expected"),
+        ('"A" given Mine empty wr as x', "1:16: 'empty' stands where a text in double quotes was expected"),
+        ('"A" empty [Writers] ; wr as x given Writers "who"', "1:12: no set 'Writers'; did you mean 'Writer'?"),
         ('"A" acyclic Writer+ as x', "1:13: type relation expected, set found: Writer"),
         ('"A" acyclic Writer ; wr as x', "1:13: type relation expected, set found: Writer"),
         ('"A" acyclic Writer as x', "1:13: type relation expected, set found: Writer"),
@@ -318,3 +326,21 @@ def test_a_runtime_is_read_with_the_spec_and_may_be_another():
 def test_a_protocol_on_a_runtime_that_is_none_is_refused(name, said):
     with pytest.raises((SpecError, UnknownName), match=re.escape(said)):
         catalogue.protocol(name)
+
+
+def test_sets_that_histories_name():
+    """They are needs, unless nothing uses them; another text may include their names."""
+    spec = read('"A" given Mine "who asked" given Other "nobody" empty [Mine] ; wr as x', "a")
+    assert spec.given == {"Mine": "who asked", "Other": "nobody"}
+    assert spec.needs == {"Mine", "wr"}
+    again = read(spec_text(spec), "a")
+    assert (again.given, again.axioms) == (spec.given, spec.axioms)
+
+
+def test_a_set_that_an_included_file_is_given(tmp_path):
+    (tmp_path / "names.cat").write_text('given Mine "who asked"')
+    path = tmp_path / "a.cat"
+    spec = read('"A" include "names.cat" empty [Mine] ; wr as x', "a", path)
+    assert spec.given == {"Mine": "who asked"}
+    with pytest.raises(SpecError, match=r"'Mine' is already defined at .*names\.cat:1"):
+        read('"A" include "names.cat" let Mine = Writer empty wr as x', "a", path)

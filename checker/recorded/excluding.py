@@ -1,0 +1,86 @@
+"""Levels that ask for a version order: which candidates of an undecided read are out, by what is known of the events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.recorded.choosing import Choosing
+from isolitmus.checker.recorded.clocks import add, reaches
+from isolitmus.checker.recorded.writers import portions, ranges, span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from isolitmus.checker.recorded.undecided import Undecided
+    from isolitmus.model.budget import Budget
+
+__all__ = ["excluded"]
+
+
+def excluded(
+    open_: Undecided, choosing: Choosing, budget: Budget
+) -> tuple[Undecided, Choosing | None]:
+    """What is left of candidates, and what is known once reads that have one have it, beyond what was known before;
+    None if that has a cycle, or a read has no candidate left.
+    """
+    while True:
+        graph = choosing.graph
+        choosing = Choosing(open_.seen, choosing.events)
+        np.maximum(choosing.graph, graph, out=choosing.graph)
+        _from_the_start(choosing)
+        if not choosing.narrow(budget):
+            return open_, None
+        less = open_.only(~_out(open_, choosing, budget))
+        if less.lost() is not None:
+            return less, None
+        open_ = less.settled()
+        if open_ is less:
+            return open_, choosing
+
+
+def _from_the_start(choosing: Choosing) -> None:
+    """What was there before all comes before possible transactions, too."""
+    events, chain = choosing.events, choosing.chain
+    _, first = np.unique(chain, return_index=True)
+    first = first[chain[first] != chain[-1]]
+    initial = events.end(np.full(len(first), choosing.seen.initial))
+    add(choosing.graph, chain, initial, first)
+
+
+def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.bool_]:
+    """The candidates that come after the reader, or before another writer of the key that the reader comes after."""
+    events, clock, chain = choosing.events, choosing.clock, choosing.chain
+    begin, end = events.begin(open_.reader), events.end(open_.writer)
+    out = reaches(clock, chain, begin[open_.of], end)
+    row, other = _overwriters(open_, choosing)
+    low, many = span(row, open_.of)
+    for rows in portions(many):
+        budget.check()
+        each = np.repeat(rows, many[rows])
+        at = ranges(low[rows], many[rows])
+        between = (other[at] != open_.writer[each]) & reaches(
+            clock, chain, end[each], events.after(other[at])
+        )
+        out[each[between]] = True
+    return out
+
+
+def _overwriters(
+    open_: Undecided, choosing: Choosing
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of each read and chain the latest writer of its key that ended before the reader began: reads by their places,
+    and writers.
+    """
+    events, writers = choosing.events, choosing.following.writers
+    rows, found = [open_.key[:0]], [open_.key[:0]]
+    for row, slot in writers.slots(open_.key):
+        reader = open_.reader[row]
+        latest = choosing.clock[events.begin(reader), writers.chain[slot]].astype(np.int64)
+        ended = latest - (latest == reader) if events.each == 1 else (latest - 1) // 2
+        writer = writers.latest(slot, ended)
+        good = (writer >= 0) & (writer != reader)
+        rows.append(row[good])
+        found.append(writer[good])
+    return np.concatenate(rows), np.concatenate(found)

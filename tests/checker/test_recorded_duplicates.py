@@ -1,0 +1,237 @@
+"""Recorded histories in which several wrote a value, against every choice of the write that each read saw."""
+
+from dataclasses import replace
+from itertools import product
+from math import prod
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from small_records import recorded
+
+from isolitmus.checker.reading.anomalies import anomalies
+from isolitmus.checker.recorded.attributions import attributions
+from isolitmus.checker.recorded.confirming import confirmed
+from isolitmus.checker.recorded.explained import explained_record
+from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.recorded.observing import attributed
+from isolitmus.checker.recorded.replaying import misattributed, misread
+from isolitmus.checker.recorded.shrinking import part_of, shrunk
+from isolitmus.checker.recorded.stepping import Precedence
+from isolitmus.model.budget import Budget
+from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
+
+LEVELS = POLYNOMIAL + ORDERED
+CHOICES = 150
+"""A history with more choices than that is not tried."""
+
+
+@st.composite
+def drawn(draw, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), transactions=6):
+    """A history with few values, the initial one among them, in which a read sees, but for a few, its own write, or
+    what some transaction left, or nothing.
+    """
+    many = draw(st.integers(2, transactions))
+    values = st.sampled_from([0, 0, 0, 1, 1, INITIAL])
+    ops = st.tuples(st.booleans(), st.integers(0, 1), st.integers(-1, many - 1), values)
+    plans = [draw(st.lists(ops, min_size=1, max_size=3)) for _ in range(many)]
+    left = {(n, key): v for n, plan in enumerate(plans) for is_write, key, _, v in plan if is_write}
+    rows = []
+    for number, plan in enumerate(plans):
+        own = {}
+        for is_write, key, other, value in plan:
+            if is_write:
+                own[key] = value
+                rows.append((True, key, value))
+            else:
+                there = value if other == number else left.get((other, key), INITIAL)
+                rows.append((False, key, own.get(key, there)))
+    table = np.array(rows, int)
+    return RegisterHistory(
+        ("x", "y"),
+        ("s", "t", "u"),
+        np.array(sorted(draw(st.lists(st.integers(0, 2), min_size=many, max_size=many)))),
+        np.array(draw(st.lists(st.sampled_from(ends), min_size=many, max_size=many))),
+        np.cumsum([0, *map(len, plans)]),
+        table[:, 0].astype(bool),
+        table[:, 1],
+        table[:, 2],
+        np.arange(1, len(table) + 1),
+    )
+
+
+def choices(history):
+    """The same with another value for each write, in each way in which reads may have seen writes of their value."""
+    of = {}
+    for one in np.flatnonzero(history.is_write).tolist():
+        of.setdefault((history.key[one], history.value[one]), []).append(one)
+    owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
+    reads = np.flatnonzero(~history.is_write).tolist()
+    seen = []
+    for one in reads:
+        key, value = history.key[one], history.value[one]
+        found = of.get((key, value), []) + [INITIAL] * int(value == INITIAL)
+        found = found or [len(history.key)]  # a value that nobody wrote
+        seen.append(found[:1] if history.status[owner[one]] == ABORTED else found)
+    assume(prod(map(len, seen)) <= CHOICES)
+    for choice in product(*seen):
+        value = np.arange(len(history.key))
+        value[reads] = choice
+        yield replace(history, value=value)
+
+
+def by_choices(history, name):
+    """What the level says of the choices, of which each has an own value for each write."""
+    some = any(judge_recorded(one, name).verdict == "allowed" for one in choices(history))
+    return "allowed" if some else "forbidden"
+
+
+@given(drawn(), st.sampled_from(LEVELS))
+def test_a_history_is_allowed_if_and_only_if_some_choice_of_writers_is(history, name):
+    assert judge_recorded(history, name).verdict == by_choices(history, name)
+
+
+@given(drawn(), st.sampled_from(POLYNOMIAL))
+def test_so_it_is_where_no_stronger_level_is_tried(history, name):
+    with patch("isolitmus.checker.recorded.seeking.SECONDS", 0.0):
+        found = judge_recorded(history, name).verdict
+    assert found == by_choices(history, name)
+
+
+@given(drawn(ends=(COMMITTED, UNKNOWN)), st.sampled_from(LEVELS))
+def test_whatever_several_wrote_is_explained(history, name):
+    judged = judge_recorded(history, name)
+    explained = explained_record(judged, Budget())
+    assert str(explained) == judged.verdict
+    assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
+
+
+@given(drawn(), st.sampled_from(LEVELS))
+def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
+    judged = judge_recorded(history, name)
+    if judged.verdict == "allowed" or judged.flaws:
+        return
+    part = shrunk(judged, Budget()).history
+    assert judge_recorded(part, name).verdict == by_choices(part, name) == "forbidden"
+    size = len(part.key)
+    for out in range(size):
+        less = part_of(part, np.arange(size) != out).history
+        assert judge_recorded(less, name).verdict == "allowed"
+
+
+def settled(history, given=()):
+    """Each choice of writers, as a set of reads with their writers, of reads that count."""
+    chosen = np.full(len(history.key), -1)
+    for read, writer in given:
+        chosen[read] = writer
+    seen = attributed(history, chosen)
+    if not len(seen.unclear):
+        yield {*given}
+        return
+    read, many = int(seen.unclear[0]), len(history.session)
+    for writer in range(many + 1):
+        ops = range(history.first[writer], history.first[writer + 1]) if writer < many else ()
+        writes = [o for o in ops if history.is_write[o] and history.key[o] == history.key[read]]
+        left = INITIAL if writer == many else history.value[writes[-1]] if writes else None
+        aborted = writer < many and history.status[writer] == ABORTED
+        if left == history.value[read] and not aborted and writer != seen.owner[read]:
+            yield from settled(history, (*given, (read, writer)))
+
+
+@given(drawn(ends=(COMMITTED, UNKNOWN)), st.sampled_from(LEVELS))
+def test_each_choice_of_writers_is_in_a_case(history, name):
+    judged = judge_recorded(history, name)
+    if judged.verdict == "allowed" or judged.flaws:
+        return
+    found = [{*case.supposing} for case in attributions(judged, Budget())]
+    for choice in settled(history):
+        assert any(case <= choice for case in found)
+
+
+SMALL = {
+    "the one that overwrote it is out of the question": ("w(x1) w(x2)", "w(x1)", "r(x1)"),
+    "so is the reader": ("w(x1)", "r(x1) w(x1)"),
+    "nobody read it": ("w(x1)", "w(x1)", "r(y-)"),
+    "either will do": ("w(x1)", "w(x1)", "r(x1)"),
+    "one of them overwrote the other": ("w(x1) | w(x2) | w(x1)", "r(x1) | r(x2) | r(x1)"),
+    "somebody wrote what was there before": ("w(x1) | w(x-)", "r(x1) | r(x-)"),
+    "it was there before": ("r(x-) w(x-)", "r(x-) w(x1)"),
+}
+"""Sessions that are serializable."""
+
+
+@pytest.mark.parametrize("what", SMALL)
+def test_what_several_wrote_is_allowed_where_one_of_them_may_be_the_one(what):
+    history = recorded(*SMALL[what])
+    assert {judge_recorded(history, name).verdict for name in LEVELS} == {"allowed"}
+
+
+def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_from():
+    """Both wrote x, and each read what nobody wrote."""
+    sessions = "w(x1) r(y8)", "w(x1) r(y9)", "r(x1)"
+    ends = [UNKNOWN, UNKNOWN, COMMITTED]
+    judged = judge_recorded(recorded(*sessions, ends=ends), "read-committed")
+    assert judged.reason == (
+        "none of those who wrote it can have been read from: transaction 3 (session u, line 5) read x = 1"
+    )
+    lines = repr(explained_record(judged, Budget()))
+    assert lines.count("not thin-air read, if T3 (session u, line 5) read x = 1 of T") == 2
+    assert "read y = 9, which nobody wrote" in lines
+    ends[0] = ABORTED
+    assert judge_recorded(recorded(*sessions, ends=ends), "read-committed").flaws
+    sessions = sessions[0].replace(" r(y8)", ""), *sessions[1:]
+    assert judge_recorded(recorded(*sessions, ends=[UNKNOWN] * 3), "read-committed").verdict == (
+        "allowed"
+    )
+
+
+def test_who_is_read_from_is_told_for_each_way():
+    history = recorded("w(x1) w(y1)", "w(x1) w(y1)", "r(x1) r(y-)")
+    judged = judge_recorded(history, "read-atomic")
+    assert repr(explained_record(judged, Budget())).splitlines()[1:4] == [
+        "  not fractured read, if T3 (session u, line 5) read x = 1 of T1 (session s, line 1):",
+        (
+            "    co  T1 → T0  T3 (session u, line 6) read y = nothing although T3 sees T1, and T1 (session s, line 2)"
+            " wrote y = 1: T3 (session u, line 5) read x = 1, which T1 (session s, line 1) wrote"
+        ),
+        "    so  T0 → T1  T0 is what was there before T1",
+    ]
+    assert judge_recorded(history, "read-committed").verdict == "allowed"
+
+
+def test_what_was_there_before_may_have_been_read():
+    history = recorded("w(x1) w(y1) | w(x-) w(y2)", "r(x-) r(y1)")
+    lines = repr(explained_record(judge_recorded(history, "read-atomic"), Budget()))
+    assert "if T3 (session t, line 5) read x before anybody wrote it:" in lines
+    assert "if T3 (session t, line 5) read x = nothing of T2 (session s, line 3):" in lines
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_budget_that_is_spent_leaves_it_unknown(name):
+    history = recorded("w(x1)", "w(x1)", "r(x1)")
+    assert judge_recorded(history, name, budget=Budget(seconds=0)).verdict == "unknown"
+
+
+def test_a_step_from_one_of_several_writers_is_confirmed_where_it_is_supposed_alone():
+    history = recorded("w(x1) r(y1)", "w(x1)", "r(x1) w(y1)")
+    cycle = (
+        Precedence(history, 0, 2, "wr", 3),
+        Precedence(history, 2, 0, "wr", 1),
+    )
+    assert confirmed(history, "read-committed", cycle, {3: 0})
+    assert not confirmed(history, "read-committed", cycle, {3: 1})
+    assert not confirmed(history, "read-committed", cycle)
+
+
+def test_orders_and_writers_that_do_not_explain_what_was_read_are_refused():
+    history = recorded("w(x1)", "w(x2)", "r(x1)", "w(x1)")
+    seen = attributed(history, np.array([-1, -1, 3, -1]))
+    assert not misread(seen, "serializable", np.array([1, 3, 2, 0]))
+    assert not misread(seen, "serializable", np.array([1, 0, 2, 3]))
+    assert "read x = 1" in misread(seen, "serializable", np.array([0, 1, 2, 3]))
+    assert misread(seen, "serializable", np.array([0, 2, 3])) == "a transaction that is missing"
+    assert not misattributed(seen)
+    assert "read x = 1" in misattributed(replace(seen, writer=np.array([1])))
+    assert "read x = 1" in misattributed(attributed(history))

@@ -101,21 +101,22 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     """A part that the level forbids, and no longer does without one of its operations; what there is of it once
     the ``budget`` is spent. Of a history without flaws that is forbidden.
     """
-    history = judged.history
-    whole = judged.lists or history
+    whole, history = judged.lists or judged.history, judged.history
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
-    kept = np.ones(len(owner), bool)
+    base = part_of(whole, np.ones(len(owner), bool))
     if judged.cycle:
         named = _with_writers(history, owner, np.isin(owner, [*_named(judged.cycle, owner)]))
-        part = part_of(whole, named).judged
-        if judge_recorded(part, judged.level).verdict == "forbidden":
-            kept = named
-    shrinking = _Shrinking(whole, judged.level, budget, kept)
+        part = part_of(whole, named)
+        if judge_recorded(part.judged, judged.level).verdict == "forbidden":
+            base = part
+    owner = np.repeat(np.arange(len(base.numbers)), np.diff(base.history.first))
+    shrinking = _Shrinking(base.judged, judged.level, budget, np.ones(len(owner), bool))
     with suppress(Limit):
-        numbers = np.unique(owner[kept]).tolist()
+        numbers = np.unique(owner).tolist()
         shrinking.leave_out([np.flatnonzero(owner == number) for number in numbers])
         shrinking.leave_out([np.array([one]) for one in np.flatnonzero(shrinking.kept).tolist()])
-    return part_of(whole, shrinking.kept)
+    part = part_of(base.judged, shrinking.kept)
+    return replace(part, numbers=tuple(base.numbers[number - 1] for number in part.numbers))
 
 
 def _with_writers(

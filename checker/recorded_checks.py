@@ -10,8 +10,7 @@ import numpy as np
 from isolitmus.checker.checks import Checked
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.recorded.listing import LISTED, judge_lists
-from isolitmus.checker.strength import UNOBSERVED
+from isolitmus.checker.strength import LISTED, UNOBSERVED, below
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.list_history import ListHistory
@@ -32,7 +31,7 @@ ASKED = POLYNOMIAL + ORDERED
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that a recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
-FOLLOWED = "an append reads the element that lists show before it"
+UNREAD = "appends that nobody read came after the others, in an order that suits the level, if there is one"
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
 
 
@@ -57,31 +56,19 @@ def check_recorded(
         if one not in ASKED:
             raise UnknownName(_refusal(name, one))
     lists = isinstance(history, ListHistory)
-    if lists and asked is ASKED:
-        asked = LISTED
-    for one in asked if lists else ():
-        if one not in LISTED:
-            raise UnknownName(
-                f"{name}: {one} is not asked of lists yet; known: {', '.join(LISTED)}"
-            )
+    implies = LISTED if lists else UNOBSERVED
     start = monotonic()
     budget = budget or Budget()
     verdicts: dict[str, Verdict] = {}
-    broken: Verdict | None = None
     for one in sorted(asked, key=ASKED.index):
-        if broken is None:
-            judged = (
-                judge_lists(history, one, budget=budget)
-                if isinstance(history, ListHistory)
-                else judge_recorded(history, one, budget=budget)
-            )
-            verdicts[one] = explained_record(judged, budget)
-        else:
-            verdicts[one] = broken
-        if isinstance(verdicts[one], Forbidden):
-            broken = verdicts[one]
+        weaker = below(one, implies)
+        said = (verdict for name, verdict in verdicts.items() if name in weaker)
+        broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
+        verdicts[one] = broken or explained_record(
+            judge_recorded(history, one, budget=budget), budget
+        )
     registers = history.registers if isinstance(history, ListHistory) else history
-    assumed: tuple[str, ...] = (FOLLOWED if lists else ASSUMED,)
+    assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
     assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
     return Checked(
         name,
@@ -90,7 +77,7 @@ def check_recorded(
         {one: verdicts[one] for one in asked},
         monotonic() - start,
         assumed,
-        implies=UNOBSERVED,
+        implies=implies,
         titles={one: level(one).title for one in asked},
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["IMPLIES", "UNOBSERVED", "Standing", "standing_among"]
+__all__ = ["IMPLIES", "LISTED", "UNOBSERVED", "Standing", "below", "standing_among"]
 
 IMPLIES: Mapping[str, tuple[str, ...]] = {
     "log-serializable": ("serializable",),
@@ -19,13 +19,17 @@ IMPLIES: Mapping[str, tuple[str, ...]] = {
     "causal": ("read-atomic",),
 }
 """Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks for no cycle of less."""
-UNOBSERVED: Mapping[str, tuple[str, ...]] = {
+LISTED: Mapping[str, tuple[str, ...]] = {
     **IMPLIES,
     "read-atomic": ("read-committed-biswas-enea",),
+}
+"""The same of histories of items alone, of which nobody read what its writer overwrote: Biswas and Enea, OOPSLA 2019."""
+UNOBSERVED: Mapping[str, tuple[str, ...]] = {
+    **LISTED,
     "read-committed-biswas-enea": ("read-committed",),
 }
-"""The same where nobody observed an order of versions: Biswas and Enea, OOPSLA 2019, and that Adya's read committed then
-looks at reads alone. Where one was observed theirs do not look at it, and his does.
+"""The same where besides nobody observed an order of versions: Adya's read committed then looks at reads alone. Where one was
+observed those of Biswas and Enea do not look at it, and his does.
 """
 
 
@@ -46,18 +50,23 @@ def standing_among(verdicts: Mapping[str, str], implies: Mapping[str, tuple[str,
     >>> standing_among(said, IMPLIES)
     Standing(strongest=('causal',), weakest=('snapshot-isolation',))
     """
-    below = {name: _below(name, implies) for name in verdicts}
+    weaker = {name: below(name, implies) for name in verdicts}
     holds = [name for name, verdict in verdicts.items() if verdict == "allowed"]
     fails = [name for name, verdict in verdicts.items() if verdict == "forbidden"]
-    wrong = [(name, weak) for name in holds for weak in fails if weak in below[name]]
+    wrong = [(name, weak) for name in holds for weak in fails if weak in weaker[name]]
     assert not wrong, f"{wrong[0][0]} holds, and {wrong[0][1]} does not, which it implies"
     return Standing(
-        tuple(name for name in holds if not any(name in below[other] for other in holds)),
-        tuple(name for name in fails if not below[name] & {*fails}),
+        tuple(name for name in holds if not any(name in weaker[other] for other in holds)),
+        tuple(name for name in fails if not weaker[name] & {*fails}),
     )
 
 
-def _below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
+def below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """The levels that hold wherever one does.
+
+    >>> sorted(below("prefix-consistency", IMPLIES))
+    ['causal', 'read-atomic', 'read-committed']
+    """
     found: set[str] = set()
     todo = [*implies.get(name, ())]
     while todo:

@@ -33,8 +33,14 @@ FLAWS = {
     "intermediate-read": "intermediate read (G1b)",
     "future-read": "future read",
     "lost-own-write": "own write missed",
+    "dirty-write": "dirty write (G0)",
+    "lost-append": "lost append",
+    "duplicate-element": "duplicate element",
+    "incompatible-order": "incompatible orders",
 }
-"""By kind of flaw, its name: of recorded histories all of them, of written ones the first, and the last two."""
+"""By kind of flaw, its name: of recorded lists all of them, of registers the first five, of written histories the first, and
+those about own writes.
+"""
 
 
 def flaws_of(history: Recorded) -> Iterator[tuple[str, Transaction, Reason]]:

@@ -14,7 +14,7 @@ import numpy as np
 from isolitmus.model.readable import Readable
 
 if TYPE_CHECKING:
-    from numpy import int64
+    from numpy import bool_, int64
     from numpy.typing import NDArray
 
     from isolitmus.model.register_history import RegisterHistory
@@ -47,11 +47,13 @@ class ListHistory(Readable):
         """What a read saw."""
         return self.seen[self.seen_first[operation] : self.seen_first[operation + 1]]
 
-    def longest(self) -> NDArray[int64]:
-        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything."""
+    def longest(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
+        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything. ``among``: which
+        operations are looked at (default: all).
+        """
         found = np.full(len(self.registers.keys), -1, dtype=np.int64)
         lengths = np.diff(self.seen_first)
-        (reads,) = np.nonzero(lengths)
+        (reads,) = np.nonzero(lengths if among is None else among & (lengths > 0))
         rising = reads[np.lexsort((-reads, lengths[reads]))]
         found[self.registers.key[rising]] = (
             rising  # of several places of one key the last one stays
@@ -60,26 +62,20 @@ class ListHistory(Readable):
 
     def order(self, key: int) -> NDArray[int64]:
         """The versions of a key in the order that was observed: the longest list that any read of it saw."""
-        return self._seen_by(self.longest()[key])
-
-    def strays(self) -> NDArray[int64]:
-        """The reads whose list does not begin the longest of its key: no order of versions explains both."""
-        longest = [self._seen_by(read) for read in self.longest()]
-        return np.array(
-            [
-                read
-                for read in np.nonzero(np.diff(self.seen_first))[0].tolist()
-                if not self._begins(longest[self.registers.key[read]], self.list_of(read))
-            ],
-            dtype=np.int64,
-        )
-
-    @staticmethod
-    def _begins(whole: NDArray[int64], part: NDArray[int64]) -> bool:
-        return np.array_equal(whole[: len(part)], part)
-
-    def _seen_by(self, read: int) -> NDArray[int64]:
+        read = self.longest()[key]
         return self.seen[:0] if read < 0 else self.list_of(read)
+
+    def strays(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
+        """The reads whose list does not begin the longest of its key: no order of versions explains both."""
+        lengths = np.diff(self.seen_first)
+        reads = np.repeat(np.arange(len(lengths)), lengths)
+        inside = np.arange(len(reads))
+        if among is not None:
+            inside = inside[among[reads]]
+        read = reads[inside]
+        longest = self.longest(among)[self.registers.key[read]]
+        there = self.seen_first[longest] + inside - self.seen_first[read]
+        return np.unique(read[self.seen[there] != self.seen[inside]])
 
     def __repr__(self) -> str:
         return f"{self.registers!r}: lists"

@@ -36,9 +36,9 @@ from isolitmus.specs.catalogue import levels, litmus_names
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt)`")
+FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt|edn)`")
 ENDINGS = {"python": "py", "text": "txt"}
-KINDS = {"console", "cat", "toml", "python", "sh", "sql", "text"}
+KINDS = {"console", "cat", "edn", "toml", "python", "sh", "sql", "text"}
 
 
 @dataclass(frozen=True)

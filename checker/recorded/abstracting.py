@@ -29,7 +29,7 @@ COMPLETIONS = 5000
 
 def abstracted(part: Core, seen: Attributed) -> History:
     """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object is ``k`` and the
-    number of its key. Versions have an order where sessions and reads give them one.
+    number of its key. Versions have an order where lists, or sessions and reads, give them one.
 
     >>> import numpy as np
     >>> from isolitmus.checker.recorded.observing import attributed
@@ -58,7 +58,14 @@ def abstracted(part: Core, seen: Attributed) -> History:
         Transaction(numbers[n], tuple(operations)) for n, operations in sorted(reads.items())
     )
     ordered = tuple(sorted(tuple(sorted(one)) for one in sessions.values() if len(one) > 1))
-    return History(tuple(done), ordered, _sees(done, ordered))
+    shows = (getattr(seen.observed, of).tolist() for of in ("source", "target", "read"))
+    observed = [
+        (Version(f"k{history.key[read]}", numbers[a]), Version(f"k{history.key[read]}", numbers[b]))
+        for a, b, read in zip(*shows, strict=True)
+    ]
+    shown = {first.object for first, _ in observed}
+    sees = (pair for pair in _sees(done, ordered) if pair[0].object not in shown)
+    return History(tuple(done), ordered, (*observed, *sees))
 
 
 def _sees(

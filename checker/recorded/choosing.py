@@ -7,14 +7,15 @@ nothing does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches
+from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches, renewed
 from isolitmus.checker.recorded.following import Following
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
-from isolitmus.checker.recorded.writers import ranges, span
+from isolitmus.checker.recorded.writers import Writers, portions, ranges, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
 
 __all__ = ["Alternatives", "Choosing"]
-
-PAIRS = 1_000_000
-"""How many pairs of writers are looked at between two looks at the budget."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +64,7 @@ class Choosing:
     events: Events
     """At which level."""
     stages: list[Arrows] = field(default_factory=list)
-    """What is known: at first sessions and reads, then what followed from all before, round by round."""
+    """What is known: at first sessions, reads and observed orders, then what followed from all before, round by round."""
     chain: NDArray[np.int64] = field(init=False)
     """Of each event the chain in which it is."""
     graph: NDArray[np.int32] = field(init=False)
@@ -85,7 +83,8 @@ class Choosing:
             else Arrows.of("so", *[every[:0]] * 2)
         )
         reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
-        self.stages.append(concatenated([Arrows.of("so", *seen.sessions()), reads, within]))
+        sessions = Arrows.of("so", *seen.sessions())
+        self.stages.append(concatenated([sessions, reads, within, seen.observed]))
         self.chain = np.repeat(seen.chains(), events.each)
         self.graph = chained(self.chain)
         add(self.graph, self.chain, *events.of(self.stages[0]))
@@ -94,43 +93,52 @@ class Choosing:
 
     def narrow(self, budget: Budget) -> bool:
         """Add what follows until nothing does; whether there is no cycle yet."""
+        size = len(self.chain)
+        clock = clocks(self.graph, self.chain, budget)
         while True:
-            budget.check()
-            clock = clocks(self.graph, self.chain)
             if clock is None:
                 return False
+            changed = (clock != self.clock).any(axis=1)
             self.clock = clock
-            edges = self.following.edges(clock)
-            source, target = self.events.of(edges)
-            new = np.flatnonzero(~reaches(clock, self.chain, source, target))
-            if not len(new):
+            parts = [self.stages[0].only(np.zeros(0, np.int64))]
+            for edges in self.following.edges(clock, changed):
+                budget.check()
+                source, target = self.events.of(edges)
+                new = np.flatnonzero(~reaches(clock, self.chain, source, target))
+                pair = source[new] * size + target[new]
+                parts.append(edges.only(new[np.unique(pair, return_index=True)[1]]))
+            edges = concatenated(parts)
+            if not len(edges):
                 return True
-            new = new[np.unique(source[new] * len(self.chain) + target[new], return_index=True)[1]]
-            self.stages.append(edges.only(new))
-            add(self.graph, self.chain, source[new], target[new])
+            source, target = self.events.of(edges)
+            self.stages.append(edges)
+            add(self.graph, self.chain, source, target)
+            touched = np.zeros(size, bool)
+            touched[target] = True
+            clock = renewed(clock, self.graph, self.chain, touched, budget)
 
     def open(self, budget: Budget) -> Alternatives:
         """The pairs of writers of a key of which ``clock`` does not say who is first."""
         seen, events, read = self.seen, self.events, self.following
-        size = seen.initial + 1
         key, writer = read.writers_by_key()
-        version, was_read = span(read.version, key * size + writer)
+        every = Writers(key, writer, read.chain)
+        version, was_read = span(read.version, key * (seen.initial + 1) + writer)
         ends = np.append(read.first, len(read.reads))
         low, many = ends[version], ends[version + was_read] - ends[version]
-        here = np.arange(len(key))
-        later = np.searchsorted(key, key, "right") - here - 1
-        firsts, seconds = [here[:0]], [here[:0]]
-        for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(later) // PAIRS)) + 1):
-            budget.check()
-            a, b = np.repeat(rows, later[rows]), ranges(rows + 1, later[rows])
-            if (
-                events.level != "snapshot-isolation"
-            ):  # of versions that nobody read either order will do
-                some = (many[a] + many[b]) > 0
-                a, b = a[some], b[some]
-            known = self._known(writer[a], writer[b]) | self._known(writer[b], writer[a])
-            firsts.append(a[~known])
-            seconds.append(b[~known])
+        turns = events.level == "snapshot-isolation"
+        firsts, seconds = [version[:0]], [version[:0]]
+        for row, slot in every.slots(key):
+            begin = every.up_to(slot, self._first(writer[row], every.chain[slot]))
+            count = every.since(slot, begin, partial(self._known, writer[row])) - begin
+            for some in portions(count):
+                budget.check()
+                here = np.repeat(row[some], count[some])
+                other = every.row[ranges(begin[some], count[some])]
+                once = writer[here] < writer[other]
+                if not turns:  # of versions that nobody read either order will do
+                    once &= (many[here] + many[other]) > 0
+                firsts.append(here[once])
+                seconds.append(other[once])
         a, b = np.concatenate(firsts), np.concatenate(seconds)
         first, second = np.append(a, b), np.append(b, a)
         option = np.repeat(np.arange(len(first)), many[first])
@@ -138,6 +146,12 @@ class Choosing:
         other = seen.reader[at] != writer[second[option]]
         option, at = option[other], at[other]
         return Alternatives(writer[first], writer[second], option, seen.reader[at], seen.read[at])
+
+    def _first(self, writer: NDArray[np.int64], chain: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each chain the last transaction that is known to come before a writer, by number."""
+        each = self.events.each
+        before = self.clock[self.events.after(writer), chain].astype(np.int64)
+        return (before + 1) // each - 1
 
     def _known(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
         end, after = self.events.end(first), self.events.after(second)

@@ -62,6 +62,8 @@ def _reason(step: Precedence, names: Names) -> Reason:
             (order,) = step.because
             key = int(names.history.key[step.read])
             return names.missed(step.source, step.target, key, order.source)
+    if step.read is not None:
+        return names.listed("recorded listed", step.source, step.target, step.read)
     other = [_reason(one, names) for one in step.because[1:]]
     first, second = names[step.source], names[step.target]
     return Reason.of(

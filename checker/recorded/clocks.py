@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.topology import topological
+from isolitmus.checker.recorded.topology import adjacency, topological
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["add", "chained", "clocks", "direct", "reaches"]
+    from isolitmus.model.budget import Budget
+
+__all__ = ["add", "chained", "clocks", "direct", "reaches", "renewed"]
+
+STEPS = 10_000
+"""How many nodes are looked at between two looks at the budget."""
 
 
 def chained(chain: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -55,36 +60,57 @@ def direct(
     return source[~implied], target[~implied]
 
 
-def clocks(graph: NDArray[np.int32], chain: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle.
+def clocks(
+    graph: NDArray[np.int32], chain: NDArray[np.int64], budget: Budget | None = None
+) -> NDArray[np.int32] | None:
+    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle. TimeLimit or
+    MemoryLimit if the ``budget`` ends it.
 
     >>> graph = chained(np.array([0, 0, 1, 1]))
     >>> add(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
     >>> clocks(graph, np.array([0, 0, 1, 1])).tolist()
     [[0, -1], [1, -1], [1, 2], [1, 3]]
     """
+    clock = graph.copy()
+    clock[np.arange(len(graph)), chain] = np.arange(len(graph))
+    return renewed(clock, graph, chain, np.ones(len(graph), bool), budget)
+
+
+def renewed(
+    clock: NDArray[np.int32],
+    graph: NDArray[np.int32],
+    chain: NDArray[np.int64],
+    touched: NDArray[np.bool_],
+    budget: Budget | None = None,
+) -> NDArray[np.int32] | None:
+    """The clocks of a graph from those that it had before edges were added to it; ``touched`` are the nodes that some
+    of these lead to.
+    """
     source, target = direct(graph, chain)
     order = topological(len(graph), source, target)
     if len(order) < len(graph):
         return None
-    clock = graph.copy()
-    clock[np.arange(len(graph)), chain] = np.arange(len(graph))
-    sort = np.argsort(target, kind="stable")
-    source = source[sort]
-    ends = np.cumsum(np.bincount(target, minlength=len(graph))).tolist()
-    counts = np.bincount(target, minlength=len(graph)).tolist()
-    own = chain.tolist()
-    for node in order.tolist():
-        many, end = counts[node], ends[node]
-        if many == 1:
-            row = clock[source[end - 1]]
-        elif many:
-            row = clock[source[end - many : end]].max(axis=0)
-        else:
+    clock = np.maximum(clock, graph)
+    heads, head_starts = adjacency(len(graph), source)
+    after, after_starts = target[heads].tolist(), head_starts.tolist()
+    tails, tail_starts = adjacency(len(graph), target)
+    source, starts = source[tails], tail_starts.tolist()
+    own, everything, wait = chain.tolist(), bool(touched.all()), touched.tolist()
+    for place, node in enumerate(order.tolist()):
+        if budget is not None and not place % STEPS:
+            budget.check()
+        start, end = starts[node], starts[node + 1]
+        if start == end or not wait[node]:
             continue
+        row = clock[source[start]] if end == start + 1 else clock[source[start:end]].max(axis=0)
         row = np.maximum(row, clock[node])
         row[own[node]] = node
-        clock[node] = row
+        if everything:
+            clock[node] = row
+        elif (row != clock[node]).any() or touched[node]:
+            clock[node] = row
+            for head in after[after_starts[node] : after_starts[node + 1]]:
+                wait[head] = True
     return clock
 
 

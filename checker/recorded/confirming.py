@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolitmus.model.list_history import ListHistory
 from isolitmus.model.register_history import ABORTED, INITIAL
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ BEFORE_A_MISS = {
 }
 """After which steps an anti-dependency may follow on a forbidden cycle."""
 STEPS = {
-    "read-committed": {"wr"},
+    "read-committed": {"wr", "ww"},
     "read-committed-biswas-enea": {"so", "wr", "co"},
     "read-atomic": {"so", "wr", "co"},
     "causal": {"so", "wr", "co"},
@@ -34,7 +35,7 @@ STEPS = {
 
 
 def confirmed(
-    history: RegisterHistory,
+    history: RegisterHistory | ListHistory,
     level: str,
     cycle: Sequence[Precedence],
     given: Mapping[int, int] | None = None,
@@ -46,8 +47,13 @@ def confirmed(
 
 
 class _Confirming:
-    def __init__(self, history: RegisterHistory, level: str, given: Mapping[int, int]) -> None:
-        self.history, self.level, self.given = history, level, given
+    def __init__(
+        self, history: RegisterHistory | ListHistory, level: str, given: Mapping[int, int]
+    ) -> None:
+        self.lists = history if isinstance(history, ListHistory) else None
+        self.history = history.registers if isinstance(history, ListHistory) else history
+        self.level, self.given = level, given
+        history = self.history
         self.initial = len(history.session)
         self.owners = [-1] * len(history.key)
         for number in range(self.initial):
@@ -183,8 +189,12 @@ class _Confirming:
         )
 
     def ordered(self, step: Precedence) -> bool:
-        """Two versions of a key of which the other order would close a cycle, by its first step."""
-        if not step.because or step.source == step.target:
+        """Two versions of a key of which the other order would close a cycle, by its first step; or a list shows it."""
+        if step.source == step.target:
+            return False
+        if step.read is not None:
+            return self.shown(step.source, step.target, step.read)
+        if not step.because:
             return False
         other = step.because[0]
         opposite = other.kind == "ww" and (other.source, other.target) == (step.target, step.source)
@@ -196,3 +206,21 @@ class _Confirming:
                 and self.left(step.source, key) is not None
             )
         return opposite and self.circle(step.because, supposed=1)
+
+    def shown(self, source: int, target: int, read: int) -> bool:
+        """Whether a list has what the one appended, and before that nothing of what the other appended."""
+        if self.lists is None or not self.there(self.owners[read]):
+            return False
+        history, key = self.history, self.history.key[read]
+        appended = {
+            int(history.value[one]): self.owners[one]
+            for one in range(len(history.key))
+            if history.is_write[one] and history.key[one] == key and self.there(self.owners[one])
+        }
+        writers = [appended.get(element) for element in self.lists.list_of(read).tolist()]
+        return (
+            not bool(history.is_write[read])
+            and source in writers
+            and target in appended.values()
+            and target not in writers[: len(writers) - writers[::-1].index(source)]
+        )

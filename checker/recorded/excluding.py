@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.choosing import PAIRS, Choosing
+from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.clocks import add, reaches
-from isolitmus.checker.recorded.writers import ranges, span
+from isolitmus.checker.recorded.writers import portions, ranges, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,9 +56,7 @@ def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.boo
     out = reaches(clock, chain, begin[open_.of], end)
     row, other = _overwriters(open_, choosing)
     low, many = span(row, open_.of)
-    for rows in np.split(
-        np.arange(len(out)), np.flatnonzero(np.diff(np.cumsum(many) // PAIRS)) + 1
-    ):
+    for rows in portions(many):
         budget.check()
         each = np.repeat(rows, many[rows])
         at = ranges(low[rows], many[rows])
@@ -76,10 +74,13 @@ def _overwriters(
     and writers.
     """
     events, writers = choosing.events, choosing.following.writers
-    row, slot = writers.slots(open_.key)
-    reader = open_.reader[row]
-    latest = choosing.clock[events.begin(reader), writers.chain[slot]].astype(np.int64)
-    ended = latest - (latest == reader) if events.each == 1 else (latest - 1) // 2
-    writer = writers.latest(slot, ended)
-    found = (writer >= 0) & (writer != reader)
-    return row[found], writer[found]
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for row, slot in writers.slots(open_.key):
+        reader = open_.reader[row]
+        latest = choosing.clock[events.begin(reader), writers.chain[slot]].astype(np.int64)
+        ended = latest - (latest == reader) if events.each == 1 else (latest - 1) // 2
+        writer = writers.latest(slot, ended)
+        there = (writer >= 0) & (writer != reader)
+        found.append((row[there], writer[there]))
+    rows, overwriters = zip(*found, strict=True)
+    return np.concatenate(rows), np.concatenate(overwriters)

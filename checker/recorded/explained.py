@@ -17,8 +17,9 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
 from isolitmus.checker.recorded.attributions import attributions
 from isolitmus.checker.recorded.circle import circle_of
-from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
+from isolitmus.checker.recorded.judging import ORDERED, SEEING_ORDER, judge_recorded
 from isolitmus.checker.recorded.naming import Names
+from isolitmus.checker.recorded.shown import shown
 from isolitmus.checker.recorded.shrinking import shrunk
 from isolitmus.model.errors import Limit
 from isolitmus.model.flaws import FLAWS
@@ -77,10 +78,8 @@ def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
             return Unknown(judged.reason)
     if judged.flaws:
         return Forbidden(tuple(_flaws(judged.flaws, Names(judged.history))))
-    if judged.torn is not None:
-        return Forbidden((_torn_list(judged, judged.torn),))
     part = shrunk(judged, budget.within(SECONDS))
-    again = judge_recorded(part.history, judged.level)
+    again = judge_recorded(part.judged, judged.level)
     assert again.verdict == "forbidden", f"{judged.level}: a part says otherwise"
     return _of_part(part, again, budget.within(SECONDS))
 
@@ -97,13 +96,6 @@ def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
         more = f" (the first of {many(len(found), 'such read')})" if len(found) > 1 else ""
         why = Reason.of("recorded flaw", said=first.said(names.numbers), more=more)
         yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
-
-
-def _torn_list(judged: JudgedRecord, read: int) -> Violation:
-    """What a list says that was read, which no order of appends gives."""
-    reader = f"T{Names(judged.history).owner(read) + 1}"
-    why = Reason.of("recorded flaw", said=judged.reason, more="")
-    return Violation("incompatible order", "flaw", (Edge(reader, reader, "wr", why),))
 
 
 def _of_part(part: Core, judged: JudgedRecord, budget: Budget) -> Forbidden:
@@ -127,9 +119,11 @@ def _of_case(part: Core, case: Attribution) -> list[Violation]:
     elif judged.level in ORDERED:
         found = forbidden_ways(history, spec)
         if found is not None:
-            ways = [_translated(one, names, history.order) for one in found]
+            ways = [_translated(one, names, part, history.order) for one in found]
     else:
-        said = check_history(replace(history, order=()), spec, limit=COMPLETIONS)
+        if judged.level not in SEEING_ORDER:
+            history = replace(history, order=())
+        said = check_history(history, spec, limit=COMPLETIONS)
         assert not isinstance(said, Allowed), f"{spec.name}: the catalogue allows {part}"
     if ways is None:
         ways = [_no_order(part, judged)]
@@ -145,9 +139,13 @@ def _no_order(part: Core, judged: JudgedRecord) -> Violation:
     return Violation("no order of versions", "flaw", (Edge(names[0], names[0], "ww", why),))
 
 
-def _translated(violation: Violation, names: Names, known: Collection[Pair]) -> Violation:
+def _translated(
+    violation: Violation, names: Names, part: Core, known: Collection[Pair]
+) -> Violation:
     """A violation in versions as one in operations and their lines."""
-    cycle = tuple(replace(edge, reason=_reason(edge, names, known)) for edge in violation.cycle)
+    cycle = tuple(
+        replace(edge, reason=_reason(edge, names, part, known)) for edge in violation.cycle
+    )
     supposing = tuple(
         Reason.of("came in order", versions=[_written(one, names) for one in reason["versions"]])
         for reason in violation.supposing
@@ -155,7 +153,7 @@ def _translated(violation: Violation, names: Names, known: Collection[Pair]) -> 
     return Violation(anomaly_of(cycle) or violation.axiom, violation.kind, cycle, supposing)
 
 
-def _reason(edge: Edge, names: Names, known: Collection[Pair]) -> Reason:
+def _reason(edge: Edge, names: Names, part: Core, known: Collection[Pair]) -> Reason:
     """The reason of an edge between transactions, from its versions."""
     nouns = edge.reason.nouns
     source, target = names.place(edge.source), names.place(edge.target)
@@ -165,8 +163,9 @@ def _reason(edge: Edge, names: Names, known: Collection[Pair]) -> Reason:
         case "wr":
             return names.read_from(source, target, _key(nouns["version"]))
         case "ww":
-            sees = (nouns["before"], nouns["version"]) in known
-            return names.overwrote(source, target, _key(nouns["version"]), sees=sees)
+            key, sees = _key(nouns["version"]), (nouns["before"], nouns["version"]) in known
+            listed = part.lists and shown(names, part.lists, source, target, key)
+            return listed or names.overwrote(source, target, key, sees=sees)
         case "rw":
             version = nouns["version"]
             return names.missed(source, target, _key(version), names.number(version.writer))

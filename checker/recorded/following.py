@@ -1,7 +1,7 @@
 """Which of two writers of a key is first, as far as that follows from what leads to each event.
 
-Of each chain one writer says it: what comes before an event is in each chain a beginning of it, and what comes
-after is the rest of it. So a round takes as long as there are reads and writes, times chains.
+Of each chain one writer says it: what comes before an event is in each chain a beginning of it. So a round takes as
+long as there are reads and writes whose events have something new before them, times chains; it goes in portions.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.stepping import Arrows, concatenated
+from isolitmus.checker.recorded.stepping import Arrows
 from isolitmus.checker.recorded.writers import Writers, ranges, span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from isolitmus.checker.recorded.events import Events
@@ -26,8 +28,7 @@ class Following:
     """What follows, at a level, of a history."""
 
     def __init__(self, seen: Attributed, events: Events) -> None:
-        self.seen, self.events, self.writers = seen, events, Writers(seen)
-        self.chain = seen.chains()
+        self.seen, self.events, self.chain = seen, events, seen.chains()
         size = seen.initial + 1
         self.version, of = np.unique(seen.key * size + seen.writer, return_inverse=True)
         """Each version that was read: its key times the number of transactions, plus its writer."""
@@ -37,16 +38,25 @@ class Following:
         self.first, self.many = span(one // size, np.arange(len(self.version)))
         """Where those of each version begin, and how many they are."""
         self.key, self.writer = self.version // size, self.version % size
-        self.read_slots = self.writers.slots(seen.key[self.reads])
-        self.version_slots = self.writers.slots(self.key)
-        self.write_slots = self.writers.slots(seen.written_key)
+        self.writers = Writers(seen.written_key, seen.written_by, self.chain)
+        """Of all versions."""
+        self.read_from = Writers(self.key, self.writer, self.chain)
+        """Of those that were read."""
+        order = np.lexsort((seen.written_by, self.chain[seen.written_by], seen.written_key))
+        key, writer = seen.written_key[order], seen.written_by[order]
+        same = (key[1:] == key[:-1]) & (self.chain[writer[1:]] == self.chain[writer[:-1]])
+        self.earlier = np.full(len(order), -1)
+        """Of each version the writer before of its key in its chain, or −1."""
+        self.earlier[order[1:][same]] = writer[:-1][same]
 
-    def edges(self, clock: NDArray[np.int32]) -> Arrows:
-        """Orders of versions, and who missed one; some of it is known already."""
-        parts = [self._seen(clock), self._missed(clock)]
+    def edges(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+        """Orders of versions, and who missed one, in portions; some of it is known already. Looked at is what leads to
+        events that have ``changed``.
+        """
+        yield from self._seen(clock, changed)
+        yield from self._missed(clock, changed)
         if self.events.level == "snapshot-isolation":
-            parts.append(self._in_turn(clock))
-        return concatenated(parts)
+            yield from self._in_turn(clock, changed)
 
     def writers_by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keys and who wrote them, in this order; who was before all among them where it was read."""
@@ -57,40 +67,52 @@ class Following:
         order = np.lexsort((writer, key))
         return key[order], writer[order]
 
-    def _seen(self, clock: NDArray[np.int32]) -> Arrows:
+    def _seen(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
         """Who wrote the key and ended before a reader began comes before whom it read from."""
-        row, slot = self.read_slots
-        read = self.reads[row]
-        reader, read_from = self.seen.reader[read], self.seen.writer[read]
-        latest = clock[self.events.begin(reader), self.writers.chain[slot]].astype(np.int64)
-        ended = latest - (latest == reader) if self.events.each == 1 else (latest - 1) // 2
-        writer = self.writers.latest(slot, ended)
-        found = (writer >= 0) & (writer != read_from)
-        return Arrows.of("ww", writer[found], read_from[found])
+        seen, each = self.seen, self.events.each
+        reads = self.reads[changed[self.events.begin(seen.reader[self.reads])]]
+        for row, slot in self.writers.slots(seen.key[reads]):
+            reader, read_from = seen.reader[reads[row]], seen.writer[reads[row]]
+            latest = clock[self.events.begin(reader), self.writers.chain[slot]].astype(np.int64)
+            ended = latest - (latest == reader) if each == 1 else (latest - 1) // 2
+            writer = self.writers.latest(slot, ended)
+            found = (writer >= 0) & (writer != read_from)
+            yield Arrows.of("ww", writer[found], read_from[found])
 
-    def _missed(self, clock: NDArray[np.int32]) -> Arrows:
-        """Who read a version began before any version that comes after it was there."""
-        row, slot = self.version_slots
-        writer = self.writer[row]
-        chain, after = self.chain[writer], self.events.after(writer)
-        later = self.writers.earliest(
-            slot,
-            lambda other: (clock[self.events.end(other), chain] >= after) & (other != writer),
-        )
-        found = later >= 0
-        row, later = row[found], later[found]
-        many = self.many[row]
-        read = self.reads[ranges(self.first[row], many)]
-        later = np.repeat(later, many)
-        other = self.seen.reader[read] != later
-        read, later = read[other], later[other]
-        return Arrows.of("rw", self.seen.reader[read], later, self.seen.read[read])
+    def _missed(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+        """Who read a version began before any version that comes after it was there: of each chain the first of these."""
+        seen, size = self.seen, self.seen.initial + 1
+        (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
+        for row, slot in self.read_from.slots(seen.written_key[there]):
+            later, earlier = seen.written_by[there[row]], self.earlier[there[row]]
+            first = self._before(clock, slot, later)
+            known = np.where(earlier < 0, -1, self._before(clock, slot, earlier))
+            found = (first >= 0) & (first != known)
+            key, first, later = seen.written_key[there[row[found]]], first[found], later[found]
+            version = np.searchsorted(self.version, key * size + first)
+            many = self.many[version]
+            read = self.reads[ranges(self.first[version], many)]
+            later = np.repeat(later, many)
+            other = seen.reader[read] != later
+            read, later = read[other], later[other]
+            yield Arrows.of("rw", seen.reader[read], later, seen.read[read])
 
-    def _in_turn(self, clock: NDArray[np.int32]) -> Arrows:
+    def _before(
+        self, clock: NDArray[np.int32], slot: NDArray[np.int64], writer: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Of each slot of versions that were read the latest one that comes before a writer's; −1: there is none."""
+        each = self.events.each
+        after = clock[self.events.end(writer), self.read_from.chain[slot]].astype(np.int64)
+        number = (after - (self.events.level == "prefix-consistency")) // each
+        return self.read_from.latest(slot, number - (number == writer))
+
+    def _in_turn(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
         """Who wrote the key and began before another writer ended comes before it."""
-        row, slot = self.write_slots
-        writer = self.seen.written_by[row]
-        began = clock[self.events.end(writer), self.writers.chain[slot]].astype(np.int64) // 2
-        earlier = self.writers.latest(slot, began - (began == writer))
-        found = earlier >= 0
-        return Arrows.of("ww", earlier[found], writer[found])
+        seen = self.seen
+        (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
+        for row, slot in self.writers.slots(seen.written_key[there]):
+            writer = seen.written_by[there[row]]
+            began = clock[self.events.end(writer), self.writers.chain[slot]].astype(np.int64) // 2
+            earlier = self.writers.latest(slot, began - (began == writer))
+            found = earlier >= 0
+            yield Arrows.of("ww", earlier[found], writer[found])

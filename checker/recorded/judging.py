@@ -1,25 +1,28 @@
-"""What a level says of a recorded history of registers."""
+"""What a level says of a recorded history, of registers or of lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
 from isolitmus.checker.recorded.electing import elected
 from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.listing import attributed_lists
 from isolitmus.checker.recorded.naming import operation_name
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
-from isolitmus.checker.recorded.replaying import misattributed, misread
+from isolitmus.checker.recorded.replaying import misattributed, misbuilt, misread
 from isolitmus.checker.recorded.saturating import saturated
 from isolitmus.checker.recorded.seeking import sought
+from isolitmus.checker.recorded.stepping import concatenated
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
 from isolitmus.checker.recorded.undecided import undecided
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit, UnknownName, near
+from isolitmus.model.list_history import ListHistory
 from isolitmus.model.readable import Readable, few
 
 if TYPE_CHECKING:
@@ -27,12 +30,22 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.stepping import Precedence
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ORDERED", "POLYNOMIAL", "JudgedRecord", "contradiction", "judge_recorded"]
+__all__ = [
+    "ORDERED",
+    "POLYNOMIAL",
+    "SEEING_ORDER",
+    "JudgedRecord",
+    "contradiction",
+    "judge_recorded",
+    "seen_at",
+]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
 """Levels that ask for a version order; to decide them is NP-complete."""
+SEEING_ORDER = ("read-committed", *ORDERED)
+"""Levels that look at an order of versions that was observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +53,7 @@ class JudgedRecord(Readable):
     """What a level says of a recorded history, and why."""
 
     history: RegisterHistory
-    """What was judged."""
+    """What was judged; of lists their last elements."""
     level: str
     """At which level."""
     verdict: Literal["allowed", "forbidden", "unknown"]
@@ -51,10 +64,10 @@ class JudgedRecord(Readable):
     """Where there is none of these: why there is no order, if it was found by following one step with another."""
     reason: str = ""
     """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
-    torn: int | None = None
-    """Of lists, a read that no order of appends gives, by operation; ``reason`` says why."""
     order: tuple[int, ...] = ()
     """Where a version order was asked for and found: the transactions as they committed."""
+    lists: ListHistory | None = None
+    """The whole lists, where they were looked at."""
 
     def __repr__(self) -> str:
         because = f": {self.reason}" if self.reason else ""
@@ -67,10 +80,11 @@ class JudgedRecord(Readable):
 
 
 def judge_recorded(
-    history: RegisterHistory, level: str, *, budget: Budget | None = None
+    history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
     """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
-    ``budget`` is spent before it is decided.
+    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
+    order of versions that they show, as far as the level looks at it.
 
     >>> import numpy as np
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -88,13 +102,23 @@ def judge_recorded(
             f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
         )
     budget = budget or Budget()
-    seen = attributed(history)
+    seen = seen_at(history, level)
     if seen.flaws:
-        return JudgedRecord(history, level, "forbidden", flaws=seen.flaws)
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
     try:
         return (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
-        return JudgedRecord(history, level, "unknown", reason=str(limit))
+        return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
+
+
+def seen_at(history: RegisterHistory | ListHistory, level: str) -> Attributed:
+    """Who wrote what each read saw; of lists also the order of versions, if the level looks at it."""
+    if not isinstance(history, ListHistory):
+        return attributed(history)
+    seen = attributed_lists(history)
+    if seen.flaws or level in SEEING_ORDER:
+        return seen
+    return replace(attributed(seen.history), ambiguous=seen.ambiguous)
 
 
 def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
@@ -104,7 +128,7 @@ def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord 
     if seen.flaws:
         return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
     if level in POLYNOMIAL:
-        return _cyclic(seen, level)
+        return _cyclic(seen, level, budget)
     choosing = Choosing(seen, Events(level))
     if not choosing.narrow(budget):
         return _forbidden(seen, level, closing(choosing))
@@ -113,12 +137,12 @@ def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord 
 
 def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
     given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
-    assert confirmed(seen.history, level, cycle, given), f"{level}: {cycle}"
-    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle)
+    assert confirmed(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
+    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle, lists=seen.lists)
 
 
-def _cyclic(seen: Attributed, level: str) -> JudgedRecord | None:
-    edges = saturated(seen, level)
+def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    edges = concatenated([saturated(seen, level, budget), seen.observed])
     cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
     return None if cycle is None else _forbidden(seen, level, traced(seen, level, edges, cycle))
 
@@ -126,19 +150,22 @@ def _cyclic(seen: Attributed, level: str) -> JudgedRecord | None:
 def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
     pairs = len(choosing.open(budget)) // 2
     reason = f"none of the orders of {pairs} pairs of versions has no cycle"
-    return JudgedRecord(choosing.seen.history, choosing.events.level, "forbidden", reason=reason)
+    seen, level = choosing.seen, choosing.events.level
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason, lists=seen.lists)
 
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     budget.check()
-    forbidden = _cyclic(seen, level)
+    forbidden = _cyclic(seen, level, budget)
     if forbidden is not None:
         return forbidden
+    if seen.ambiguous:
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
         found = sought(undecided(seen), level, budget)
         if found is None:
             return _without_writers(seen, level)
-        wrong = found.flaws or misattributed(found) or _cyclic(found, level)
+        wrong = found.flaws or misattributed(found) or _cyclic(found, level, budget)
         assert not wrong, f"{level}: the choice of writers does not explain {wrong}"
     return JudgedRecord(seen.history, level, "allowed")
 
@@ -147,6 +174,10 @@ def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     choosing = Choosing(seen, Events(level))
     if not choosing.narrow(budget):
         return _forbidden(seen, level, closing(choosing))
+    if seen.ambiguous:
+        if order_of(choosing, budget) is None:
+            return _unordered(choosing, budget)
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
         found = elected(undecided(seen), choosing, budget)
         if found is None:
@@ -158,7 +189,7 @@ def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
             return _unordered(choosing, budget)
         events = order_found
     each = choosing.events.each
-    wrong = misread(seen, level, events)
+    wrong = misread(seen, level, events) or misbuilt(seen, level, events)
     assert not wrong, f"{level}: the order does not explain {wrong}"
     ends = (number // each for number in events.tolist() if number % each == each - 1)
     order = tuple(number for number in ends if number < seen.initial and seen.counts[number])

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.choosing import PAIRS
 from isolitmus.checker.recorded.clocks import reaches
-from isolitmus.checker.recorded.writers import ranges, span
+from isolitmus.checker.recorded.writers import portions, ranges, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +183,6 @@ class Misses:
 
     def _batches(self, many: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Rows, so many at once that not too many of what they stand for are looked at together."""
-        cuts = np.flatnonzero(np.diff(np.cumsum(many) // PAIRS)) + 1
-        for rows in np.split(np.arange(len(many)), cuts):
+        for rows in portions(many):
             self.budget.check()
             yield rows

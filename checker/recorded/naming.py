@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["Names", "operation_name", "transaction_name"]
+__all__ = ["Names", "operation_name", "transaction_name", "value_name"]
 
 
 def transaction_name(history: RegisterHistory, number: int) -> str:
@@ -36,6 +36,13 @@ def operation_name(
     )
 
 
+def value_name(history: RegisterHistory, value: int) -> object:
+    """What a number of a value stands for."""
+    if value == INITIAL:
+        return "nothing"
+    return history.values[value] if len(history.values) else value
+
+
 def _key_name(history: RegisterHistory, key: int) -> str:
     """A key; one that is a number is called a key, too."""
     name = history.keys[key]
@@ -47,10 +54,7 @@ def _owner(history: RegisterHistory, operation: int) -> int:
 
 
 def _value(history: RegisterHistory, operation: int) -> object:
-    value = int(history.value[operation])
-    if value == INITIAL:
-        return "nothing"
-    return history.values[value] if len(history.values) else value
+    return value_name(history, int(history.value[operation]))
 
 
 def _place(history: RegisterHistory, owner: int, operation: int) -> str:
@@ -130,6 +134,26 @@ class Names:
             later=_value(self.history, write),
         )
 
+    def listed(self, kind: str, first: int, second: int, read: int) -> Reason:
+        """A list has what ``first`` left before what ``second`` left, or it without that."""
+        key = int(self.history.key[read])
+        before, write = self._write(first, key), self._write(second, key)
+        return Reason.of(
+            kind,
+            reader=self._by(read),
+            key=self._key(key),
+            value=_value(self.history, before),
+            other=self._by(before),
+            later=_value(self.history, write),
+            writer=self._by(write),
+        )
+
+    def left(self, writer: int, key: int) -> int:
+        """What a transaction left of a key."""
+        return (
+            INITIAL if writer == self.initial else int(self.history.value[self._write(writer, key)])
+        )
+
     def missed(self, reader: int, second: int, key: int, first: int) -> Reason:
         """One read what ``first`` left of a key, which ``second`` overwrote."""
         read, write = self._read(reader, key, first), self._write(second, key)
@@ -186,7 +210,7 @@ class Names:
     def _read(self, reader: int, key: int, writer: int) -> int:
         """The first read of a key that found what a transaction left."""
         history = self.history
-        left = INITIAL if writer == self.initial else history.value[self._write(writer, key)]
+        left = self.left(writer, key)
         return next(
             one
             for one in self._operations(reader)

@@ -9,12 +9,13 @@ left out. Where several wrote the value the read is ``unclear``: ``undecided`` h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isolitmus.checker.recorded.naming import operation_name
+from isolitmus.checker.recorded.stepping import Arrows
 from isolitmus.model.readable import Readable
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from isolitmus.model.list_history import ListHistory
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["Attributed", "Flaw", "LeftCells", "attributed"]
+__all__ = ["Attributed", "Flaw", "LeftCells", "attributed", "own_writes"]
 
 WORDS = {
     "thin-air-read": "{read}, which nobody wrote",
@@ -53,6 +55,10 @@ class Flaw(Readable):
         write = "" if self.write is None else operation_name(self.history, self.write, numbers)
         read = operation_name(self.history, self.read, numbers)
         return WORDS[self.kind].format(read=read, write=write)
+
+
+def _nothing() -> Arrows:
+    return Arrows.of("ww", *[np.zeros(0, np.int64)] * 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +91,12 @@ class Attributed:
     """Of each last write, in the order of keys, then of transactions."""
     written_by: NDArray[np.int64]
     """Of each last write, its transaction."""
+    observed: Arrows = field(default_factory=_nothing)
+    """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
+    lists: ListHistory | None = None
+    """The same history with all that its reads saw, if it is one of lists."""
+    ambiguous: str = ""
+    """Of lists, a read that shows an element which several appended, in words; empty: there is none."""
 
     @property
     def initial(self) -> int:
@@ -117,7 +129,7 @@ class LeftCells:
         """Of each operation, its transaction."""
         self.cell: NDArray[np.int64] = code[:-1] * keys + key
         """Of each operation."""
-        self.before, self.last = _own_writes(self.owner * keys + key, history.is_write)
+        self.before, self.last = own_writes(self.owner * keys + key, history.is_write)
         """Of each operation the own write of its key before it, or -1; and the last writes, by operation."""
         self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
         """The reads that see what another transaction left, by operation."""
@@ -200,7 +212,7 @@ def _among(cells: LeftCells, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.isin(wanted, cells.left * size + cells.by)
 
 
-def _own_writes(
+def own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each operation the last write before it of its group (a transaction and a key), or -1; and the last

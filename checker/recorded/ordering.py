@@ -75,7 +75,7 @@ def _solved(
     budget: Budget,
 ) -> NDArray[np.int64] | None:
     """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
-    clock = clocks(choosing.graph, choosing.chain)
+    clock = clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
         return None
     open_ = choosing.open(budget)
@@ -136,7 +136,7 @@ def solved(
             order = topological(size, source, target)
             if len(order) == size:
                 return order, value
-            knot = knots(size, source, target)
+            knot = knots(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]

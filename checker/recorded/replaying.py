@@ -1,8 +1,10 @@
-"""Whether an order of events explains what was read: each is carried out, one after another, and nothing else."""
+"""Whether an order of events explains what was read: looked up of each read who wrote its key last, and nothing else."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.observing import Attributed
 
-__all__ = ["misattributed", "misread"]
+__all__ = ["misattributed", "misbuilt", "misread"]
 
 
 def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
@@ -98,3 +100,28 @@ def misattributed(seen: Attributed) -> str:
         if there != value:
             return operation_name(history, one)
     return ""
+
+
+def misbuilt(seen: Attributed, level: str, events: NDArray[int64]) -> str:
+    """A read of a list that does not begin what the appends make, one transaction after another as they end in the
+    order, in words; empty: there is none.
+    """
+    if seen.lists is None:
+        return ""
+    each = 1 if level == "serializable" else 2
+    history, lists = seen.history, seen.lists
+    ended = np.empty(len(events), np.int64)
+    ended[events] = np.arange(len(events))
+    ended = ended[each - 1 :: each]
+    appends = np.flatnonzero(history.is_write & seen.counts[seen.owner])
+    appends = appends[np.lexsort((appends, ended[seen.owner[appends]], history.key[appends]))]
+    begin = np.searchsorted(history.key[appends], np.arange(len(history.keys) + 1))
+    lengths = np.where(seen.counts[seen.owner], np.diff(lists.seen_first), 0)
+    read = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(read)) - (np.cumsum(lengths) - lengths)[read]
+    at = begin[history.key[read]] + place
+    wrong = at >= begin[history.key[read] + 1]
+    wrong[~wrong] = (
+        history.value[appends[at[~wrong]]] != lists.seen[(lists.seen_first[read] + place)[~wrong]]
+    )
+    return operation_name(history, int(read[np.argmax(wrong)])) if wrong.any() else ""

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.clocks import add, chained, clocks
+from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
 from isolitmus.checker.recorded.writers import Writers, ranges, span
+from isolitmus.model.budget import Budget
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["happens_before", "saturated"]
 
 
-def saturated(seen: Attributed, level: str) -> Arrows:
-    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these alone."""
+def saturated(seen: Attributed, level: str, budget: Budget | None = None) -> Arrows:
+    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these alone. TimeLimit
+    or MemoryLimit if the ``budget`` ends it.
+    """
+    budget = budget or Budget()
     reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
     if level == "read-committed":
         return reads
@@ -37,19 +41,21 @@ def saturated(seen: Attributed, level: str) -> Arrows:
     if level == "read-committed-biswas-enea":
         return concatenated([known, _after_reads(seen, ordered=True)])
     if level == "read-atomic":
-        clock = happens_before(seen, Arrows.of("so", *seen.sessions()))
+        clock = happens_before(seen, Arrows.of("so", *seen.sessions()), budget)
         assert clock is not None
-        return concatenated([known, _after_reads(seen, ordered=False), _in_sessions(seen, clock)])
-    clock = happens_before(seen, known)
-    return known if clock is None else concatenated([known, _in_sessions(seen, clock)])
+        return concatenated(
+            [known, _after_reads(seen, ordered=False), _in_sessions(seen, clock, budget)]
+        )
+    clock = happens_before(seen, known, budget)
+    return known if clock is None else concatenated([known, _in_sessions(seen, clock, budget)])
 
 
-def happens_before(seen: Attributed, edges: Arrows) -> NDArray[np.int32] | None:
+def happens_before(seen: Attributed, edges: Arrows, budget: Budget) -> NDArray[np.int32] | None:
     """The clocks of transactions by some edges; None: these have a cycle."""
     chain = seen.chains()
     graph = chained(chain)
     add(graph, chain, edges.source, edges.target)
-    return clocks(graph, chain)
+    return clocks(graph, chain, budget)
 
 
 def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
@@ -109,14 +115,22 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return found, index
 
 
-def _in_sessions(seen: Attributed, clock: NDArray[np.int32]) -> Arrows:
-    """t2 is, of each session, the latest one that writes x and that the clock of t3 has."""
-    writers = Writers(seen)
+def _in_sessions(seen: Attributed, clock: NDArray[np.int32], budget: Budget) -> Arrows:
+    """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that come before t1 by
+    the clock are left out.
+    """
+    chain = seen.chains()
+    writers = Writers(seen.written_key, seen.written_by, chain)
     _, one = _last(seen)
-    row, slot = writers.slots(seen.key[one])
-    read = one[row]
-    bound = clock[seen.reader[read], writers.chain[slot]].astype(np.int64)
-    writer = writers.latest(slot, bound - (bound == seen.reader[read]))
-    found = (writer >= 0) & (writer != seen.writer[read])
-    read = read[found]
-    return Arrows.of("co", writer[found], seen.writer[read], seen.read[read])
+    parts = [Arrows.of("co", one[:0], one[:0])]
+    for row, slot in writers.slots(seen.key[one]):
+        budget.check()
+        read = one[row]
+        bound = clock[seen.reader[read], writers.chain[slot]].astype(np.int64)
+        writer = writers.latest(slot, bound - (bound == seen.reader[read]))
+        found = (writer >= 0) & (writer != seen.writer[read])
+        read, writer = read[found], writer[found]
+        new = ~reaches(clock, chain, writer, seen.writer[read])
+        read, writer = read[new], writer[new]
+        parts.append(Arrows.of("co", writer, seen.writer[read], seen.read[read]))
+    return concatenated(parts)

@@ -88,7 +88,7 @@ def _at_prefix_consistency(open_: Undecided, budget: Budget) -> Attributed | Non
 
 def _cycles(size: int, edges: Arrows) -> Iterator[tuple[int, ...]]:
     """Short cycles, as the edges that are on them."""
-    knot = knots(size, edges.source, edges.target)
+    knot = knots(size, edges.source, edges.target, np.arange(size))
     within = np.flatnonzero((knot[edges.source] >= 0) & (knot[edges.source] == knot[edges.target]))
     source, target = edges.source[within], edges.target[within]
     nodes = np.unique(source)

@@ -16,6 +16,7 @@ import numpy as np
 
 from isolitmus.checker.recorded.judging import judge_recorded
 from isolitmus.model.errors import Limit
+from isolitmus.model.list_history import ListHistory
 from isolitmus.model.readable import Readable
 
 if TYPE_CHECKING:
@@ -39,13 +40,21 @@ class Core(Readable):
     """The part, with transactions that have an operation."""
     numbers: tuple[int, ...]
     """Of each transaction its number in the whole, from 1."""
+    lists: ListHistory | None = None
+    """Where whole lists are looked at, these of the part."""
+
+    @property
+    def judged(self) -> RegisterHistory | ListHistory:
+        """What a level is asked of."""
+        return self.lists or self.history
 
     def __repr__(self) -> str:
         return f"{', '.join(f'T{number}' for number in self.numbers)}: {self.history!r}"
 
 
-def part_of(history: RegisterHistory, kept: NDArray[np.bool_]) -> Core:
-    """These operations, but for reads of a key and value that an operation which is left out wrote.
+def part_of(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Core:
+    """These operations, but for reads of a key and value that an operation which is left out wrote; of a list that
+    value is the last, and others are left out of it.
 
     >>> from isolitmus.model.register_history import RegisterHistory
     >>> history = RegisterHistory(
@@ -55,10 +64,15 @@ def part_of(history: RegisterHistory, kept: NDArray[np.bool_]) -> Core:
     >>> part_of(history, np.array([False, True, True, True]))
     T1, T2: 2 transactions in 2 sessions, 2 operations on 2 keys
     """
-    code = np.unique(history.value, return_inverse=True)[1]
-    cell = history.key.astype(np.int64) * (int(code.max(initial=0)) + 1) + code
-    gone = history.is_write & ~kept
-    kept = kept & (history.is_write | ~np.isin(cell, cell[gone]))
+    history = whole.registers if isinstance(whole, ListHistory) else whole
+    elements = whole.seen if isinstance(whole, ListHistory) else history.value[:0]
+    lengths = np.diff(whole.seen_first) if isinstance(whole, ListHistory) else 0
+    read = np.repeat(np.arange(len(kept)), lengths)
+    code = np.unique(np.append(history.value, elements), return_inverse=True)[1]
+    key = np.append(history.key, history.key[read]).astype(np.int64)
+    cell = key * (int(code.max(initial=0)) + 1) + code
+    gone = np.isin(cell, cell[: len(kept)][history.is_write & ~kept])
+    kept = kept & (history.is_write | ~gone[: len(kept)])
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     many = np.bincount(owner[kept], minlength=len(history.session))
     there = np.flatnonzero(many)
@@ -74,7 +88,13 @@ def part_of(history: RegisterHistory, kept: NDArray[np.bool_]) -> Core:
         started=None if history.started is None else history.started[there],
         ended=None if history.ended is None else history.ended[there],
     )
-    return Core(part, tuple((there + 1).tolist()))
+    numbers = tuple((there + 1).tolist())
+    if not isinstance(whole, ListHistory):
+        return Core(part, numbers)
+    stays = kept[read] & ~gone[len(kept) :]
+    lengths = np.bincount(read[stays], minlength=len(kept))[kept]
+    lists = ListHistory(part, np.append(0, np.cumsum(lengths)), whole.seen[stays])
+    return Core(part, numbers, lists)
 
 
 def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
@@ -82,19 +102,21 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     the ``budget`` is spent. Of a history without flaws that is forbidden.
     """
     history = judged.history
+    whole = judged.lists or history
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     kept = np.ones(len(owner), bool)
     if judged.cycle:
-        named = _with_writers(history, owner, np.isin(owner, [*_named(judged.cycle)]))
-        part = part_of(history, named).history
-        if judge_recorded(part, judged.level).verdict == "forbidden":
-            kept = named
-    shrinking = _Shrinking(history, judged.level, budget, kept)
+        named, reads = _named(judged.cycle)
+        named |= {int(owner[read]) for read in reads}
+        wanted = _with_writers(history, owner, np.isin(owner, [*named]))
+        if judge_recorded(part_of(whole, wanted).judged, judged.level).verdict == "forbidden":
+            kept = wanted
+    shrinking = _Shrinking(whole, judged.level, budget, kept)
     with suppress(Limit):
         numbers = np.unique(owner[kept]).tolist()
         shrinking.leave_out([np.flatnonzero(owner == number) for number in numbers])
         shrinking.leave_out([np.array([one]) for one in np.flatnonzero(shrinking.kept).tolist()])
-    return part_of(history, shrinking.kept)
+    return part_of(whole, shrinking.kept)
 
 
 def _with_writers(
@@ -110,9 +132,10 @@ def _with_writers(
     return found
 
 
-def _named(steps: Iterable[Precedence]) -> set[int]:
-    """The transactions of steps, and of those that they follow from."""
-    found: set[int] = set()
+def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
+    """The transactions of steps, and of those that they follow from, and the reads of these."""
+    named: set[int] = set()
+    reads: set[int] = set()
     seen: set[int] = set()
     todo = [*steps]
     while todo:
@@ -120,16 +143,17 @@ def _named(steps: Iterable[Precedence]) -> set[int]:
         if id(step) in seen:
             continue
         seen.add(id(step))
-        found |= {step.source, step.target}
+        named |= {step.source, step.target}
+        reads |= set() if step.read is None else {step.read}
         todo += step.because
-    return found
+    return named, reads
 
 
 @dataclass(slots=True)
 class _Shrinking:
     """The operations that are left."""
 
-    history: RegisterHistory
+    history: RegisterHistory | ListHistory
     level: str
     budget: Budget
     kept: NDArray[np.bool_]
@@ -155,5 +179,5 @@ class _Shrinking:
     def forbidden(self, kept: NDArray[np.bool_]) -> bool:
         """Whether the level forbids a part."""
         self.budget.check()
-        part = part_of(self.history, kept).history
+        part = part_of(self.history, kept).judged
         return judge_recorded(part, self.level, budget=self.budget).verdict == "forbidden"

@@ -7,26 +7,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.recorded.observing import Attributed
+__all__ = ["Writers", "portions", "ranges", "span"]
 
-__all__ = ["Writers", "ranges", "span"]
+PORTION = 1_000_000
+"""How many slots are looked at together."""
 
 
 class Writers:
     """Who wrote each key, chain by chain. A slot is a key and a chain in which it is written."""
 
-    def __init__(self, seen: Attributed) -> None:
-        chain = seen.chains()
+    def __init__(
+        self, key: NDArray[np.int64], writer: NDArray[np.int64], chain: NDArray[np.int64]
+    ) -> None:
         width = int(chain.max()) + 1
-        slot = seen.written_key * width + chain[seen.written_by]
-        order = np.lexsort((seen.written_by, slot))
+        slot = key * width + chain[writer]
+        order = np.lexsort((writer, slot))
         self.size = len(chain)
-        self.writer: NDArray[np.int64] = seen.written_by[order]
-        """All writers, slot by slot, each in the order of its chain."""
+        self.row: NDArray[np.int64] = order
+        """All that was given, slot by slot, each in the order of its chain."""
+        self.writer: NDArray[np.int64] = writer[order]
+        """The same as writers."""
         kinds, self.start, self.many = np.unique(slot[order], return_index=True, return_counts=True)
         self.key: NDArray[np.int64] = kinds // width
         """Of each slot."""
@@ -35,31 +39,46 @@ class Writers:
         slots = np.repeat(np.arange(len(kinds)), self.many)
         self._place = slots * self.size + self.writer
 
-    def slots(self, key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each of some keys with each of its slots: which of the keys, by its place, and the slot."""
+    def slots(
+        self, key: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Each of some keys with each of its slots: which of the keys, by its place, and the slot; in portions."""
         low, many = span(self.key, key)
-        return np.repeat(np.arange(len(key)), many), ranges(low, many)
+        for rows in portions(many):
+            yield np.repeat(rows, many[rows]), ranges(low[rows], many[rows])
+
+    def up_to(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where in ``writer`` those of each slot end whose number is at most the bound."""
+        at = np.searchsorted(self._place, slot * self.size + np.maximum(bound, 0), "right")
+        return np.where(bound < 0, self.start[slot], at)
 
     def latest(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
         """The latest writer of each slot whose number is at most the bound; -1: there is none."""
-        at = np.searchsorted(self._place, slot * self.size + bound, "right") - 1
-        there = (bound >= 0) & (at >= self.start[slot])
-        return np.where(there, self.writer[at], -1)
+        end = self.up_to(slot, bound)
+        return np.where(end > self.start[slot], self.writer[end - 1], -1)
 
-    def earliest(
-        self, slot: NDArray[np.int64], holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+    def since(
+        self,
+        slot: NDArray[np.int64],
+        low: NDArray[np.int64],
+        holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
     ) -> NDArray[np.int64]:
-        """The first writer of each slot that something holds of, as it then does of all later ones; -1: there is none.
-        ``holds`` is asked of one writer for each slot that was given, in their order.
+        """Where in ``writer`` those of each slot begin that something holds of, as it does of all later ones; from ``low``
+        on. ``holds`` is asked of one writer for each slot that was given, in their order.
         """
-        low, end = self.start[slot], self.start[slot] + self.many[slot]
-        high = end.copy()
+        high = self.start[slot] + self.many[slot]
         while (open_ := low < high).any():
             middle = (low + high) // 2
             good = holds(self.writer[np.minimum(middle, len(self.writer) - 1)])
             high = np.where(open_ & good, middle, high)
             low = np.where(open_ & ~good, middle + 1, low)
-        return np.where(low < end, self.writer[np.minimum(low, len(self.writer) - 1)], -1)
+        return low
+
+
+def portions(many: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Rows that stand for so many each, one after another, as portions of about PORTION."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(many) // PORTION)) + 1
+    return np.split(np.arange(len(many)), cuts)
 
 
 def ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -260,6 +260,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "recorded nothing": "{reader} read nothing of {key}",
     "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
     "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
+    "recorded listed": "{reader} read a list of {key} that has {value} of {other} before {later} of {writer}",
+    "recorded unlisted": "{reader} read a list of {key} that has {value} of {other} and not {later} of {writer}",
     "recorded missed": "{reader} read {key} = {value}, which {writer} overwrote with {later}",
     "recorded missed all": "{reader} read nothing of {key}, and {writer} wrote {key} = {later}",
     "recorded stale": "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} = {later}: {sees}",

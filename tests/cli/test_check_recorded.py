@@ -204,7 +204,6 @@ def test_all_levels_that_a_litmus_test_can_be_asked(call, name):
 
 
 PLUME = "w(0,1,0,0)\nr(0,1,1,1)\n"
-LISTS = ELLE.replace(":w ", ":append ").replace("nil", "[]")
 REFUSED = {
     "a level that needs what the history cannot give": (
         ["h.txt", "--level", "log-serializable"],
@@ -217,10 +216,6 @@ REFUSED = {
     "a level that recorded histories cannot be asked yet": (
         ["h.txt", "--level", "update-serializable"],
         "h.txt: update-serializable is not asked of recorded histories yet; known: " + ", ".join(ASKED),
-    ),
-    "a level that lists are not asked yet": (
-        ["lists.edn", "--level", "causal"],
-        "lists.edn: causal is not asked of lists yet; known: snapshot-isolation, serializable",
     ),
     "no level": (
         ["h.txt", "--level", "casual"],
@@ -284,7 +279,6 @@ def test_what_is_wrong_is_one_sentence(refusal, what):
     written({"logs/a.log": cobra(1, 1)[:12]})
     Path("cut.edn").write_text(ELLE[:30], "utf-8")
     Path("noise.txt").write_bytes(b"\xff\xfe")
-    Path("lists.edn").write_text(LISTS, "utf-8")
     Path("nothing.txt").touch()
     words, message = REFUSED[what]
     assert refusal(*words) == message
@@ -322,7 +316,7 @@ def test_lists(call, tmp_path, monkeypatch):
     )
     status, out, err = call("check", "skew.edn")
     assert (status, err) == (1, "")
-    assert "The strongest level that holds is snapshot-isolation." in out
+    assert "The strongest level that holds is snapshot-isolation; so do read-committed," in out
     assert "Serializable forbids it (write skew (G2-item)):" in out
     Path("torn.edn").write_text(
         "{:type :invoke, :f :txn, :process 0, :value [[:append x 1]]}\n"
@@ -336,4 +330,8 @@ def test_lists(call, tmp_path, monkeypatch):
     )
     status, out, err = call("check", "torn.edn")
     assert (status, err) == (1, "")
-    assert "neither list begins the other" in out
+    assert (
+        "The weakest levels that fail are read-committed (incompatible orders) and read-committed-biswas-enea"
+        " (incompatible orders);"
+    ) in out
+    assert "neither list begins the other: transaction 4" in out

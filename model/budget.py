@@ -84,6 +84,17 @@ class Budget:
         if limit is not None:
             raise type(limit)(str(limit))
 
+    def afford(self, more: float) -> None:
+        """TimeLimit if it is spent; MemoryLimit, too, if so many bytes more than now are in use would be too many.
+
+        >>> Budget(memory=2e9).afford(1e10)
+        Traceback (most recent call last):
+        isolitmus.model.errors.MemoryLimit: the memory limit of 2 GB ended it
+        """
+        self.check()
+        if in_use() + more > self.memory:
+            raise MemoryLimit(f"the memory limit of {_words(self.memory)} ended it")
+
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
         """While the block lasts, ``stop`` is called, in another thread and maybe again, once it is spent: for

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["Alternatives", "Choosing"]
 
 
+BYTES = 500
+"""About as much memory as a pair takes until its order is found."""
+
+
 @dataclass(slots=True, eq=False)
 class Alternatives:
     """Ways to order two writers of a key: the second half has the pairs of the first half turned round.
@@ -125,18 +129,19 @@ class Choosing:
         version, was_read = span(read.version, key * (seen.initial + 1) + writer)
         ends = np.append(read.first, len(read.reads))
         low, many = ends[version], ends[version + was_read] - ends[version]
-        turns = events.level == "snapshot-isolation"
+        pairs, turns = 0, events.level == "snapshot-isolation"
         firsts, seconds = [version[:0]], [version[:0]]
         for row, slot in every.slots(key):
             begin = every.up_to(slot, self._first(writer[row], every.chain[slot]))
             count = every.since(slot, begin, partial(self._known, writer[row])) - begin
             for some in portions(count):
-                budget.check()
                 here = np.repeat(row[some], count[some])
                 other = every.row[ranges(begin[some], count[some])]
                 once = writer[here] < writer[other]
                 if not turns:  # of versions that nobody read either order will do
                     once &= (many[here] + many[other]) > 0
+                pairs += int(np.count_nonzero(once))
+                budget.afford(pairs * BYTES)
                 firsts.append(here[once])
                 seconds.append(other[once])
         a, b = np.concatenate(firsts), np.concatenate(seconds)

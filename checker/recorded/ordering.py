@@ -25,6 +25,8 @@ __all__ = ["order_of", "solved"]
 
 STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
+MOST = 100_000_000
+"""The most pairs of edges that are looked at before the solver begins; of more it learns what it needs."""
 MANY = 500
 """Up to so many edges that lie on cycles with each other, each two are looked at together."""
 CYCLES = 100
@@ -35,12 +37,25 @@ def order_of(choosing: Choosing, budget: Budget) -> NDArray[np.int64] | None:
     """The events in an order that the level admits; None: there is none. TimeLimit if the ``budget`` ends it."""
     known = direct(choosing.graph, choosing.chain)
     size = len(choosing.chain)
-    order = topological(size, *known)
+    order = _guess(choosing, known)
     place = np.empty(size, np.int64)
     place[order] = np.arange(size)
     if _explains(choosing, place):
         return order
     return _solved(choosing, known, place, budget)
+
+
+def _guess(
+    choosing: Choosing, known: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """An order of events that keeps what is known: one transaction after another, if there is one like that."""
+    each, size = choosing.events.each, len(choosing.chain)
+    source, target = known[0] // each, known[1] // each
+    apart = source != target
+    order = topological(size // each, source[apart], target[apart])
+    if len(order) < size // each:
+        return topological(size, *known)
+    return (order[:, None] * each + np.arange(each)).reshape(-1)
 
 
 def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
@@ -119,8 +134,10 @@ def solved(
     most = max(most, int(np.abs(of).max(initial=0)))
     with Solver(name="glucose4", bootstrap_with=clauses) as solver:
         solver.set_phases([*phases])
-        for pair in _pairs(leads, (tails, heads), of, place, budget).tolist():
-            solver.add_clause([-one for one in pair])
+        pairs = _pairs(leads, (tails, heads), of, place, budget)
+        for portion in np.split(-pairs, range(STEP // 10, len(pairs), STEP // 10)):
+            budget.check()
+            solver.append_formula(portion.tolist())
         while True:
             with budget.stopping(solver.interrupt):
                 found = solver.solve_limited(expect_interrupt=True)
@@ -169,6 +186,8 @@ def _pairs(
     here = np.arange(len(sort))
     many = np.searchsorted(low[sort], high[sort], "right") - here - 1
     found = [np.zeros((0, 2), np.int64)]
+    if many.sum() > MOST:
+        return found[0]
     for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(many) // STEP)) + 1):
         budget.check()
         one, other = np.repeat(rows, many[rows]), ranges(rows + 1, many[rows])

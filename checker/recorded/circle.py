@@ -48,6 +48,8 @@ def _reason(step: Precedence, names: Names) -> Reason:
     match step.kind:
         case "so":
             return names.session(step.source, step.target)
+        case "rt":
+            return names.in_time(step.source, step.target)
         case "wr":
             assert step.read is not None
             key = int(names.history.key[step.read])

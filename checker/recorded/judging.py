@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
 from isolitmus.checker.recorded.electing import elected
-from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.events import TIMED, Events
 from isolitmus.checker.recorded.listing import attributed_lists
 from isolitmus.checker.recorded.naming import operation_name
 from isolitmus.checker.recorded.observing import attributed
@@ -17,6 +17,7 @@ from isolitmus.checker.recorded.replaying import misattributed, misbuilt, misrea
 from isolitmus.checker.recorded.saturating import saturated
 from isolitmus.checker.recorded.seeking import sought
 from isolitmus.checker.recorded.stepping import concatenated
+from isolitmus.checker.recorded.timing import timed
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
 from isolitmus.checker.recorded.undecided import undecided
@@ -43,8 +44,8 @@ __all__ = [
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
-"""Levels that ask for a version order; to decide them is NP-complete."""
-SEEING_ORDER = ("read-committed", *ORDERED)
+"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one, too."""
+SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
 """Levels that look at an order of versions that was observed."""
 
 
@@ -82,7 +83,8 @@ class JudgedRecord(Readable):
 def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
-    """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
+    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or for one of TIMED
+    where nobody recorded when transactions began and ended. Unknown if the
     ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
     order of versions that they show, as far as the level looks at it.
 
@@ -97,10 +99,12 @@ def judge_recorded(
     >>> judge_recorded(lost, "snapshot-isolation").verdict
     'forbidden'
     """
-    if level not in POLYNOMIAL + ORDERED:
-        raise UnknownName(
-            f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
-        )
+    known = (*POLYNOMIAL, *ORDERED, *TIMED)
+    if level not in known:
+        raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
+    registers = history.registers if isinstance(history, ListHistory) else history
+    if level in TIMED and not timed(registers):
+        raise UnknownName(f"{level} needs rt, which this history does not have")
     budget = budget or Budget()
     seen = seen_at(history, level)
     if seen.flaws:

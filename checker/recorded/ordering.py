@@ -69,7 +69,7 @@ def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
     key, writer = key[order], writer[order]
     same = key[1:] == key[:-1]
     before, then = writer[:-1][same], writer[1:][same]
-    if events.level == "snapshot-isolation" and (
+    if events.base == "snapshot-isolation" and (
         (place[events.end(before)] > place[events.begin(then)]).any()
     ):
         return False

@@ -1,23 +1,34 @@
-"""How long it takes to judge recorded histories of registers: a table in Markdown, in seconds of one processor.
+"""How long it takes to judge recorded histories of registers, and how much memory: a table in Markdown, a process for each row.
 
 The histories are made up, and serializable: so many sessions take turns at random, each transaction runs alone,
 and each of its operations is a read or a write, as likely as not, of a key that is drawn by Zipf's law. What the
 recording has is what a database that keeps its promise would leave; to find that out takes the longest. Where
-``--stale`` is above nothing, that share of the transactions reads and writes as of some transactions before: then
-serializable it is not.
+``--stale`` is above nothing, that share of the transactions reads as of some transactions before: then serializable
+it is not. Seconds are of one processor; memory is the most that the process had, with the history.
 """
 
 from __future__ import annotations
 
+import argparse
+import resource
+import subprocess
 import sys
+from collections import deque
 from time import process_time
 
 import numpy as np
 
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.model.budget import Budget
 from isolitmus.model.register_history import INITIAL, RegisterHistory
 
-SIZES = ((500, 15), (1333, 15), (2000, 15), (5000, 15))
+SIZES = [
+    f"{transactions}x{operations}"
+    for operations in (15, 8)
+    for transactions in (10**2, 10**3, 10**4, 10**5)
+]
+BEHIND = 5
+"""As of so many transactions before a stale one reads."""
 
 
 def generated(
@@ -26,8 +37,10 @@ def generated(
     sessions: int = 20,
     keys: int = 10_000,
     seed: int = 1,
+    *,
+    stale: float = 0.0,
 ) -> RegisterHistory:
-    """A history of transactions that ran one after another."""
+    """A history of transactions that ran one after another; a share of them reads what was there before others."""
     random = np.random.default_rng(seed)
     session = np.sort(random.permutation(np.arange(transactions) % sessions))
     ran = random.permutation(transactions)  # whose turn it was: of each session in its order
@@ -35,14 +48,24 @@ def generated(
     weights = 1 / np.arange(1, keys + 1)
     key = random.choice(keys, (transactions, operations), p=weights / weights.sum())
     is_write = random.random((transactions, operations)) < 0.5
+    late = random.random(transactions) < stale
     value = np.zeros((transactions, operations), np.int64)
     there = np.full(keys, INITIAL)
+    overwritten: deque[dict[int, int]] = deque(maxlen=BEHIND)  # by each of the last transactions
     for turn in session[ran].tolist():
         number = next(slots[turn])
+        own: dict[int, int] = {}
+        before: dict[int, int] = {}
+        for step in reversed(overwritten) if late[number] else ():
+            before |= step
         for k in range(operations):
+            at = int(key[number, k])
             if is_write[number, k]:
-                there[key[number, k]] = number * operations + k
-            value[number, k] = there[key[number, k]]
+                own[at] = number * operations + k
+            value[number, k] = own.get(at, before.get(at, there[at]))
+        overwritten.append({at: int(there[at]) for at in own})
+        for at, new in own.items():
+            there[at] = new
     return RegisterHistory(
         [f"k{k}" for k in range(keys)],
         [f"s{s}" for s in range(sessions)],
@@ -56,18 +79,38 @@ def generated(
     )
 
 
+def row(size: str, level: str, stale: float, seconds: float) -> None:
+    """Judge one history at one level, and print it."""
+    transactions, operations = map(int, size.split("x"))
+    history = generated(transactions, operations, stale=stale)
+    start = process_time()
+    judged = judge_recorded(history, level, budget=Budget(seconds))
+    took = process_time() - start
+    assert stale or judged.verdict != "forbidden", judged
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    sys.stdout.write(
+        f"| {transactions:,} transactions of {operations} operations, {level} | {judged.verdict} |"
+        f" {took:.2f} s | {peak:,} MB |\n"
+    )
+
+
 def main() -> None:
-    for transactions, operations in SIZES:
-        history = generated(transactions, operations)
-        for level in POLYNOMIAL + ORDERED:
-            start = process_time()
-            judged = judge_recorded(history, level)
-            assert judged.verdict == "allowed", judged
-            took = process_time() - start
-            sys.stdout.write(
-                f"| {transactions:,} transactions of {operations} operations, {level} | {took:.3f} s |\n"
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sizes", nargs="+", default=SIZES, metavar="TRANSACTIONSxOPERATIONS")
+    options.add_argument("--levels", nargs="+", default=POLYNOMIAL + ORDERED, metavar="LEVEL")
+    options.add_argument("--stale", type=float, default=0.0, metavar="SHARE")
+    options.add_argument("--time", type=float, default=300.0, metavar="SECONDS")
+    options.add_argument("--row", action="store_true", help="the one row that is asked, here")
+    asked = options.parse_args()
+    for size in asked.sizes:
+        for level in asked.levels:
+            if asked.row:
+                row(size, level, asked.stale, asked.time)
+                continue
+            words = ["--row", "--sizes", size, "--levels", level, "--stale", str(asked.stale)]
+            subprocess.run(
+                [sys.executable, __file__, *words, "--time", str(asked.time)], check=True
             )
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether an order of events explains what was read: looked up of each read who wrote its key last, and nothing else."""
+"""Whether an order of events explains what was read: each is carried out, one after another, by values, and nothing else."""
 
 from __future__ import annotations
 

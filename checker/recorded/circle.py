@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.anomalies import DISAGREEMENT, anomaly_of, missed_by
-from isolitmus.model.frame import Edge
+from isolitmus.model.edge import Edge
 from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Violation
 

@@ -20,11 +20,11 @@ from isolitmus.checker.recorded.circle import circle_of
 from isolitmus.checker.recorded.events import TIMED
 from isolitmus.checker.recorded.judging import POLYNOMIAL, SEEING_ORDER, judge_recorded
 from isolitmus.checker.recorded.naming import Names
-from isolitmus.checker.recorded.shown import shown
+from isolitmus.checker.recorded.shown_by_lists import shown_by_lists
 from isolitmus.checker.recorded.shrinking import shrunk
+from isolitmus.model.edge import Edge
 from isolitmus.model.errors import Limit
 from isolitmus.model.flaws import FLAWS
-from isolitmus.model.frame import Edge
 from isolitmus.model.number import many
 from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
@@ -167,7 +167,7 @@ def _reason(edge: Edge, names: Names, part: Core, known: Collection[Pair]) -> Re
             return names.read_from(source, target, _key(nouns["version"]))
         case "ww":
             key, sees = _key(nouns["version"]), (nouns["before"], nouns["version"]) in known
-            listed = part.lists and shown(names, part.lists, source, target, key)
+            listed = part.lists and shown_by_lists(names, part.lists, source, target, key)
             return listed or names.overwrote(source, target, key, sees=sees)
         case "rw":
             version = nouns["version"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sought"]
 
-SECONDS = 5.0
+SECONDS = 20.0
 """How long a stronger level is tried."""
 STARTS = 32
 """From how many transactions on cycles a shortest one is looked for, after each choice."""

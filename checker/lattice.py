@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.worded import Paged, Worded
-from isolitmus.model.frame import Edge
+from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable

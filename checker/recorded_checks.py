@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.checks import Checked
+from isolitmus.checker.recorded.events import TIMED
 from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.recorded.timing import timed
 from isolitmus.checker.strength import LISTED, UNOBSERVED, below
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["ASKED", "check_recorded"]
 
 ASKED = POLYNOMIAL + ORDERED
-"""The levels that recorded histories can be asked, from the weakest to the strongest."""
+"""The levels that every recorded history can be asked, from the weakest to the strongest."""
+EVERY = (*ASKED, *TIMED)
+"""With those for histories of which somebody recorded when transactions began and ended."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that a recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
@@ -38,12 +42,12 @@ ENDS = "a transaction of which nobody saw the end committed if somebody read fro
 def check_recorded(
     name: str,
     history: RegisterHistory | ListHistory,
-    asked: Sequence[str] = ASKED,
+    asked: Sequence[str] | None = None,
     *,
     budget: Budget | None = None,
 ) -> Checked:
-    r"""Judge a recorded history at levels by their names; UnknownName for what it cannot be asked. What one of them
-    forbids the stronger ones forbid for the same reason.
+    r"""Judge a recorded history at levels by their names (default: all that it has what it takes for); UnknownName for
+    what it cannot be asked. What one of them forbids the stronger ones forbid for the same reason.
 
     >>> from pathlib import Path
     >>> from isolitmus.specs.recorded.finding import read_recorded
@@ -52,22 +56,24 @@ def check_recorded(
     >>> checked.standing.strongest, checked.standing.weakest
     (('prefix-consistency',), ('snapshot-isolation',))
     """
-    for one in asked:
-        if one not in ASKED:
-            raise UnknownName(_refusal(name, one))
     lists = isinstance(history, ListHistory)
+    registers = history.registers if isinstance(history, ListHistory) else history
+    known = EVERY if timed(registers) else ASKED
+    asked = asked or known
+    for one in asked:
+        if one not in known:
+            raise UnknownName(_refusal(name, one, known))
     implies = LISTED if lists else UNOBSERVED
     start = monotonic()
     budget = budget or Budget()
     verdicts: dict[str, Verdict] = {}
-    for one in sorted(asked, key=ASKED.index):
+    for one in sorted(asked, key=EVERY.index):
         weaker = below(one, implies)
         said = (verdict for name, verdict in verdicts.items() if name in weaker)
         broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
         verdicts[one] = broken or explained_record(
             judge_recorded(history, one, budget=budget), budget
         )
-    registers = history.registers if isinstance(history, ListHistory) else history
     assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
     assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
     return Checked(
@@ -82,14 +88,15 @@ def check_recorded(
     )
 
 
-def _refusal(name: str, asked: str) -> str:
+def _refusal(name: str, asked: str, all_: Sequence[str]) -> str:
     """Why a level is not asked of a recorded history."""
     try:
         known = spec(asked)
     except UnknownName:
-        return f"{name}: no level '{asked}' for recorded histories{near(asked, ASKED)}"
+        return f"{name}: no level '{asked}' for recorded histories{near(asked, all_)}"
     relations = {need for need in known.needs if need[:1].islower()}
-    lacking = sorted((relations - RECORDED_NAMES) | (known.needs & known.given.keys()))
+    there = RECORDED_NAMES | ({"rt"} if {*TIMED} < {*all_} else set())
+    lacking = sorted((relations - there) | (known.needs & known.given.keys()))
     if lacking:
         return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
-    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(ASKED)}"
+    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(all_)}"

@@ -21,6 +21,8 @@ IMPLIES: Mapping[str, tuple[str, ...]] = {
 """Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks for no cycle of less."""
 LISTED: Mapping[str, tuple[str, ...]] = {
     **IMPLIES,
+    "strict-serializable": ("serializable", "strong-snapshot-isolation"),
+    "strong-snapshot-isolation": ("snapshot-isolation",),
     "read-atomic": ("read-committed-biswas-enea",),
 }
 """The same of histories of items alone, of which nobody read what its writer overwrote: Biswas and Enea, OOPSLA 2019."""

@@ -164,8 +164,8 @@ def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checke
 def _recorded(
     path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
 ) -> tuple[str, Checked]:
-    from isolitmus.checker.recorded_checks import ASKED, check_recorded
+    from isolitmus.checker.recorded_checks import check_recorded
     from isolitmus.specs.recorded.finding import recorded_history
 
     history = recorded_history(path, format_)
-    return repr(history), check_recorded(str(path), history, asked or ASKED, budget=budget)
+    return repr(history), check_recorded(str(path), history, asked, budget=budget)

@@ -38,8 +38,8 @@ FLAWS = {
     "duplicate-element": "duplicate element",
     "incompatible-order": "incompatible orders",
 }
-"""By kind of flaw, its name: of recorded histories the first five, of recorded lists all of them, of written histories the
-first, the fourth and the fifth.
+"""By kind of flaw, its name: of recorded lists all of them, of registers the first five, of written histories the first, and
+those about own writes.
 """
 
 

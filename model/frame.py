@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.edge import Edge
 from isolitmus.model.errors import FrameError, printable
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.reason import Reason
@@ -18,43 +19,7 @@ if TYPE_CHECKING:
 
     from networkx import MultiDiGraph
 
-__all__ = ["Edge", "Frame", "FrameBuilder"]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One pair of a base relation, with the reason why it is there.
-
-    >>> locked = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
-    >>> Edge("a", "b", "rw", Reason()).term.verb, Edge("a", "b", "waits", Reason(), locked).term.verb
-    ('does not see', 'waits for')
-    """
-
-    source: str
-    """The name of the first node."""
-    target: str
-    """The name of the second."""
-    kind: str
-    """The relation; or an expression over it, ``rw^-1``."""
-    reason: Reason
-    """Why the pair is in it."""
-    own: Term | None = None
-    """What a format says of a relation of its own."""
-
-    @property
-    def term(self) -> Term | None:
-        """What its kind means; None if that is no single base relation (``rw^-1``)."""
-        if self.own is not None and self.own.name == self.kind:
-            return self.own
-        return RELATIONS.get(self.kind)
-
-    @property
-    def why(self) -> str:
-        """The reason in words."""
-        return str(self.reason)
-
-    def __str__(self) -> str:
-        return f"{self.kind}  {self.source} → {self.target}  {self.why}".rstrip()
+__all__ = ["Frame", "FrameBuilder"]
 
 
 @dataclass(frozen=True, slots=True)

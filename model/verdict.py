@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Never
 from isolitmus.model.readable import Readable, few
 
 if TYPE_CHECKING:
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.reason import Reason
 
 __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Violation"]

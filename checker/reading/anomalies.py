@@ -16,7 +16,7 @@ from isolitmus.model.verdict import Forbidden
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["DISAGREEMENT", "anomalies", "anomaly_of", "missed_by"]
@@ -45,6 +45,12 @@ WITHOUT_A_MISS = (
 )
 
 
+IN_TIME = (
+    "circular information flow in real time (G1c)",
+    "stale read in real time (G-single)",
+    "anti-dependency cycle in real time (G2)",
+)
+"""Of a cycle with real time in it, by how many misses it has."""
 DISAGREEMENT = "readers that disagree on an order"
 """Of several reads of older versions than what their readers see."""
 ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded missed all"}
@@ -75,9 +81,9 @@ def _named(violation: Violation) -> str:
 
 
 def anomaly_of(cycle: Sequence[Edge]) -> str:
-    """The name of a cycle of so, wr, ww and rw; empty for one of other relations.
+    """The name of a cycle of so, wr, ww, rw and rt; empty for one of other relations.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.reason import Reason
     >>> edge = lambda a, b, kind, of="x": Edge(a, b, kind, Reason.of("recorded missed", key=of))
     >>> anomaly_of([edge("a", "b", "rw"), edge("b", "a", "rw", "y")])
@@ -90,8 +96,10 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
     kinds = [edge.kind for edge in cycle]
     if "intermediate" in kinds:
         return FLAWS["intermediate-read"]
-    if not kinds or not {*kinds} <= {"so", "wr", "ww", "rw"}:
+    if not kinds or not {*kinds} <= {"so", "wr", "ww", "rw", "rt"}:
         return ""
+    if "rt" in kinds:
+        return IN_TIME[min(kinds.count("rw"), 2)]
     misses = [place for place, kind in enumerate(kinds) if kind == "rw"]
     if not misses:
         return next(name for shape, name in WITHOUT_A_MISS if {*kinds} <= shape)

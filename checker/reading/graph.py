@@ -21,7 +21,8 @@ from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Verdict, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.model.frame import Edge, Frame
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.frame import Frame
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
 __all__ = [

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.observing import Attributed
     from isolitmus.checker.recorded.shrinking import Core
+    from isolitmus.model.recorded import Moment
+    from isolitmus.model.register_history import RegisterHistory
     from isolitmus.model.spec import Spec
 
 __all__ = ["COMPLETIONS", "abstracted", "forbidden_ways"]
@@ -27,9 +29,10 @@ COMPLETIONS = 5000
 """So many orders of versions are tried."""
 
 
-def abstracted(part: Core, seen: Attributed) -> History:
+def abstracted(part: Core, seen: Attributed, *, timed: bool = False) -> History:
     """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object is ``k`` and the
-    number of its key. Versions have an order where lists, or sessions and reads, give them one.
+    number of its key. Versions have an order where lists, or sessions and reads, give them one. ``timed``: with when
+    transactions began and ended.
 
     >>> import numpy as np
     >>> from isolitmus.checker.recorded.observing import attributed
@@ -65,7 +68,21 @@ def abstracted(part: Core, seen: Attributed) -> History:
     ]
     shown = {first.object for first, _ in observed}
     sees = (pair for pair in _sees(done, ordered) if pair[0].object not in shown)
-    return History(tuple(done), ordered, (*observed, *sees))
+    schedule = _schedule(history, numbers, sorted(reads)) if timed else ()
+    return History(tuple(done), ordered, (*observed, *sees), schedule)
+
+
+def _schedule(
+    history: RegisterHistory, numbers: Sequence[int], done: Sequence[int]
+) -> tuple[Moment, ...]:
+    """When transactions began and ended; who began when another ended had not missed it."""
+    assert history.started is not None
+    assert history.ended is not None
+    moments: list[tuple[int, int, Moment]] = []
+    for n in done:
+        moments.append((int(history.started[n]), 0, (numbers[n], "start")))
+        moments.append((int(history.ended[n]), 1, (numbers[n], "end")))
+    return tuple(moment for *_, moment in sorted(moments, key=lambda one: one[:2]))
 
 
 def _sees(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.judging import contradiction
-from isolitmus.checker.recorded.listing import attributed_lists
+from isolitmus.checker.recorded.judging import contradiction, seen_at
 from isolitmus.checker.recorded.observing import LeftCells, attributed
 from isolitmus.checker.recorded.writers import ranges
 
@@ -40,8 +39,8 @@ def attributions(judged: JudgedRecord, budget: Budget) -> Iterator[Attribution]:
     """Of a history that a level forbids: each choice of writers is one of these cases, or goes beyond one of them.
     TimeLimit if the ``budget`` ends it.
     """
-    seen = attributed(judged.history) if judged.lists is None else attributed_lists(judged.lists)
-    if judged.flaws or judged.cycle or not len(seen.unclear):
+    seen = seen_at(judged.lists or judged.history, judged.level)
+    if judged.flaws or judged.cycle or seen.ambiguous or not len(seen.unclear):
         yield Attribution(seen, (), judged)
     else:
         yield from _attributions(np.full(len(seen.owner), -1), (), judged, budget)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.clocks import add, chained, clocks, reaches, renewed
+from isolitmus.checker.recorded.events import TIMED
 from isolitmus.checker.recorded.following import Following
 from isolitmus.checker.recorded.stepping import Arrows, concatenated
+from isolitmus.checker.recorded.timing import ended_before
 from isolitmus.checker.recorded.writers import Writers, portions, ranges, span
 
 if TYPE_CHECKING:
@@ -87,8 +89,10 @@ class Choosing:
             else Arrows.of("so", *[every[:0]] * 2)
         )
         reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
-        sessions = Arrows.of("so", *seen.sessions())
-        self.stages.append(concatenated([sessions, reads, within, seen.observed]))
+        parts = [Arrows.of("so", *seen.sessions()), reads, within, seen.observed]
+        if events.level in TIMED:
+            parts.append(Arrows.of("rt", *ended_before(seen)))
+        self.stages.append(concatenated(parts))
         self.chain = np.repeat(seen.chains(), events.each)
         self.graph = chained(self.chain)
         add(self.graph, self.chain, *events.of(self.stages[0]))
@@ -129,7 +133,7 @@ class Choosing:
         version, was_read = span(read.version, key * (seen.initial + 1) + writer)
         ends = np.append(read.first, len(read.reads))
         low, many = ends[version], ends[version + was_read] - ends[version]
-        pairs, turns = 0, events.level == "snapshot-isolation"
+        pairs, turns = 0, events.base == "snapshot-isolation"
         firsts, seconds = [version[:0]], [version[:0]]
         for row, slot in every.slots(key):
             begin = every.up_to(slot, self._first(writer[row], every.chain[slot]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.anomalies import DISAGREEMENT, anomaly_of, missed_by
-from isolitmus.model.frame import Edge
+from isolitmus.model.edge import Edge
 from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Violation
 
@@ -48,6 +48,8 @@ def _reason(step: Precedence, names: Names) -> Reason:
     match step.kind:
         case "so":
             return names.session(step.source, step.target)
+        case "rt":
+            return names.in_time(step.source, step.target)
         case "wr":
             assert step.read is not None
             key = int(names.history.key[step.read])

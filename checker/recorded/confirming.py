@@ -22,6 +22,8 @@ BEFORE_A_MISS = {
     "serializable": {"so", "wr", "ww", "rw"},
     "snapshot-isolation": {"so", "wr", "ww"},
     "prefix-consistency": {"so", "wr"},
+    "strict-serializable": {"so", "wr", "ww", "rw", "rt"},
+    "strong-snapshot-isolation": {"so", "wr", "ww", "rt"},
 }
 """After which steps an anti-dependency may follow on a forbidden cycle."""
 STEPS = {
@@ -29,7 +31,7 @@ STEPS = {
     "read-committed-biswas-enea": {"so", "wr", "co"},
     "read-atomic": {"so", "wr", "co"},
     "causal": {"so", "wr", "co"},
-    **{level: {"so", "wr", "ww", "rw"} for level in BEFORE_A_MISS},
+    **{level: {"so", "wr", "ww", "rw"} | kinds for level, kinds in BEFORE_A_MISS.items()},
 }
 """Of which steps a forbidden cycle may be."""
 
@@ -48,11 +50,12 @@ def confirmed(
 
 class _Confirming:
     def __init__(
-        self, whole: RegisterHistory | ListHistory, level: str, given: Mapping[int, int]
+        self, history: RegisterHistory | ListHistory, level: str, given: Mapping[int, int]
     ) -> None:
-        self.lists = whole if isinstance(whole, ListHistory) else None
-        history = whole.registers if isinstance(whole, ListHistory) else whole
-        self.history, self.level, self.given = history, level, given
+        self.lists = history if isinstance(history, ListHistory) else None
+        self.history = history.registers if isinstance(history, ListHistory) else history
+        self.level, self.given = level, given
+        history = self.history
         self.initial = len(history.session)
         self.owners = [-1] * len(history.key)
         for number in range(self.initial):
@@ -99,6 +102,8 @@ class _Confirming:
                     and session[step.source] == session[step.target]
                     and step.source < step.target
                 )
+            case "rt":
+                return self.had_ended(step.source, step.target)
             case "wr":
                 return self.reads(step.target, step.read, step.source)
             case "co":
@@ -109,6 +114,16 @@ class _Confirming:
 
     def there(self, number: int) -> bool:
         return number == self.initial or bool(self.history.status[number] != ABORTED)
+
+    def had_ended(self, first: int, second: int) -> bool:
+        """Whether a transaction had ended when another began."""
+        started, ended = self.history.started, self.history.ended
+        return (
+            self.initial not in (first, second)
+            and started is not None
+            and ended is not None
+            and bool(ended[first] < started[second])
+        )
 
     def left(self, number: int, key: int) -> int | None:
         """What a transaction left of a key."""

@@ -7,11 +7,12 @@ if it is read from.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.recorded.clocks import direct
+from isolitmus.checker.recorded.clocks import direct, reaches
 from isolitmus.checker.recorded.excluding import excluded
 from isolitmus.checker.recorded.misses import Misses
 from isolitmus.checker.recorded.ordering import solved
@@ -50,7 +51,7 @@ def elected(
     guess = open_.latest(place[begin], place[end])
     if not misread(open_.seen, choosing.events.level, order):
         return open_.chosen(guess), order
-    leads = choosing.clock, choosing.chain
+    leads = partial(reaches, choosing.clock, choosing.chain)
     misses = Misses(open_, choosing, budget)
     found = solved(
         known,

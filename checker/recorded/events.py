@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.recorded.stepping import Arrows
 
-__all__ = ["Events"]
+__all__ = ["TIMED", "Events"]
+
+TIMED = {
+    "strong-snapshot-isolation": "snapshot-isolation",
+    "strict-serializable": "serializable",
+}
+"""Levels that ask for real time, too, each with the one that it is without that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +35,14 @@ class Events:
     level: str
 
     @property
+    def base(self) -> str:
+        """The level without real time."""
+        return TIMED.get(self.level, self.level)
+
+    @property
     def each(self) -> int:
         """How many a transaction has."""
-        return 1 if self.level == "serializable" else 2
+        return 1 if self.base == "serializable" else 2
 
     def begin(self, transaction: NDArray[np.int64]) -> NDArray[np.int64]:
         """When it reads."""

@@ -74,13 +74,13 @@ def _overwriters(
     and writers.
     """
     events, writers = choosing.events, choosing.following.writers
-    rows, found = [open_.key[:0]], [open_.key[:0]]
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for row, slot in writers.slots(open_.key):
         reader = open_.reader[row]
         latest = choosing.clock[events.begin(reader), writers.chain[slot]].astype(np.int64)
         ended = latest - (latest == reader) if events.each == 1 else (latest - 1) // 2
         writer = writers.latest(slot, ended)
-        good = (writer >= 0) & (writer != reader)
-        rows.append(row[good])
-        found.append(writer[good])
-    return np.concatenate(rows), np.concatenate(found)
+        there = (writer >= 0) & (writer != reader)
+        found.append((row[there], writer[there]))
+    rows, overwriters = zip(*found, strict=True)
+    return np.concatenate(rows), np.concatenate(overwriters)

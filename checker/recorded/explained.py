@@ -17,13 +17,14 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.abstracting import COMPLETIONS, abstracted, forbidden_ways
 from isolitmus.checker.recorded.attributions import attributions
 from isolitmus.checker.recorded.circle import circle_of
-from isolitmus.checker.recorded.judging import ORDERED, SEEING_ORDER, judge_recorded
+from isolitmus.checker.recorded.events import TIMED
+from isolitmus.checker.recorded.judging import POLYNOMIAL, SEEING_ORDER, judge_recorded
 from isolitmus.checker.recorded.naming import Names
-from isolitmus.checker.recorded.shown import shown
+from isolitmus.checker.recorded.shown_by_lists import shown_by_lists
 from isolitmus.checker.recorded.shrinking import shrunk
+from isolitmus.model.edge import Edge
 from isolitmus.model.errors import Limit
 from isolitmus.model.flaws import FLAWS
-from isolitmus.model.frame import Edge
 from isolitmus.model.number import many
 from isolitmus.model.reason import Reason
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
@@ -112,11 +113,11 @@ def _of_case(part: Core, case: Attribution) -> list[Violation]:
     """The ways in which a part may have been, if those wrote what was read who are supposed to."""
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)
-    history, spec = abstracted(part, case.seen), level(judged.level)
+    history, spec = abstracted(part, case.seen, timed=judged.level in TIMED), level(judged.level)
     ways: list[Violation] | None = None
     if judged.flaws:
         ways = [*_flaws(judged.flaws, names)]
-    elif judged.level in ORDERED:
+    elif judged.level not in POLYNOMIAL:
         found = forbidden_ways(history, spec)
         if found is not None:
             ways = [_translated(one, names, part, history.order) for one in found]
@@ -160,11 +161,13 @@ def _reason(edge: Edge, names: Names, part: Core, known: Collection[Pair]) -> Re
     match edge.kind:
         case "so":
             return names.session(source, target)
+        case "rt":
+            return names.in_time(source, target)
         case "wr":
             return names.read_from(source, target, _key(nouns["version"]))
         case "ww":
             key, sees = _key(nouns["version"]), (nouns["before"], nouns["version"]) in known
-            listed = part.lists and shown(names, part.lists, source, target, key)
+            listed = part.lists and shown_by_lists(names, part.lists, source, target, key)
             return listed or names.overwrote(source, target, key, sees=sees)
         case "rw":
             version = nouns["version"]

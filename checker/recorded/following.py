@@ -55,7 +55,7 @@ class Following:
         """
         yield from self._seen(clock, changed)
         yield from self._missed(clock, changed)
-        if self.events.level == "snapshot-isolation":
+        if self.events.base == "snapshot-isolation":
             yield from self._in_turn(clock, changed)
 
     def writers_by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

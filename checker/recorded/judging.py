@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.confirming import confirmed
 from isolitmus.checker.recorded.electing import elected
-from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.events import TIMED, Events
 from isolitmus.checker.recorded.listing import attributed_lists
 from isolitmus.checker.recorded.naming import operation_name
 from isolitmus.checker.recorded.observing import attributed
@@ -17,6 +17,7 @@ from isolitmus.checker.recorded.replaying import misattributed, misbuilt, misrea
 from isolitmus.checker.recorded.saturating import saturated
 from isolitmus.checker.recorded.seeking import sought
 from isolitmus.checker.recorded.stepping import concatenated
+from isolitmus.checker.recorded.timing import timed
 from isolitmus.checker.recorded.topology import cycle_of
 from isolitmus.checker.recorded.tracing import closing, traced
 from isolitmus.checker.recorded.undecided import undecided
@@ -37,13 +38,14 @@ __all__ = [
     "JudgedRecord",
     "contradiction",
     "judge_recorded",
+    "seen_at",
 ]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
-"""Levels that ask for a version order; to decide them is NP-complete."""
-SEEING_ORDER = ("read-committed", *ORDERED)
+"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one, too."""
+SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
 """Levels that look at an order of versions that was observed."""
 
 
@@ -81,9 +83,10 @@ class JudgedRecord(Readable):
 def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> JudgedRecord:
-    """What one of POLYNOMIAL or ORDERED says of a history; UnknownName for another level. Unknown if the
-    ``budget`` is spent before it is decided. Lists are judged with the order of versions that they show, as far as the
-    level looks at it; unknown where an element does not tell whose it is.
+    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or for one of TIMED
+    where nobody recorded when transactions began and ended. Unknown if the
+    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
+    order of versions that they show, as far as the level looks at it.
 
     >>> import numpy as np
     >>> from isolitmus.model.register_history import RegisterHistory
@@ -96,23 +99,30 @@ def judge_recorded(
     >>> judge_recorded(lost, "snapshot-isolation").verdict
     'forbidden'
     """
-    if level not in POLYNOMIAL + ORDERED:
-        raise UnknownName(
-            f"no level '{level}' for recorded histories{near(level, POLYNOMIAL + ORDERED)}"
-        )
+    known = (*POLYNOMIAL, *ORDERED, *TIMED)
+    if level not in known:
+        raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
+    registers = history.registers if isinstance(history, ListHistory) else history
+    if level in TIMED and not timed(registers):
+        raise UnknownName(f"{level} needs rt, which this history does not have")
     budget = budget or Budget()
-    seen = attributed_lists(history) if isinstance(history, ListHistory) else attributed(history)
-    if seen.lists is not None and not seen.flaws and level not in SEEING_ORDER:
-        seen = replace(seen, observed=seen.observed.only(seen.written_by[:0]), lists=None)
+    seen = seen_at(history, level)
     if seen.flaws:
         return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
     try:
-        judged = (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
+        return (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
         return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
-    if judged.verdict == "allowed" and seen.untold:
-        return JudgedRecord(seen.history, level, "unknown", reason=seen.untold)
-    return replace(judged, lists=seen.lists)
+
+
+def seen_at(history: RegisterHistory | ListHistory, level: str) -> Attributed:
+    """Who wrote what each read saw; of lists also the order of versions, if the level looks at it."""
+    if not isinstance(history, ListHistory):
+        return attributed(history)
+    seen = attributed_lists(history)
+    if seen.flaws or level in SEEING_ORDER:
+        return seen
+    return replace(attributed(seen.history), ambiguous=seen.ambiguous)
 
 
 def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
@@ -132,7 +142,7 @@ def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord 
 def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
     given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
     assert confirmed(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
-    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle)
+    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle, lists=seen.lists)
 
 
 def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
@@ -144,7 +154,8 @@ def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None
 def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
     pairs = len(choosing.open(budget)) // 2
     reason = f"none of the orders of {pairs} pairs of versions has no cycle"
-    return JudgedRecord(choosing.seen.history, choosing.events.level, "forbidden", reason=reason)
+    seen, level = choosing.seen, choosing.events.level
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason, lists=seen.lists)
 
 
 def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
@@ -152,6 +163,8 @@ def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     forbidden = _cyclic(seen, level, budget)
     if forbidden is not None:
         return forbidden
+    if seen.ambiguous:
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
         found = sought(undecided(seen), level, budget)
         if found is None:
@@ -165,6 +178,10 @@ def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
     choosing = Choosing(seen, Events(level))
     if not choosing.narrow(budget):
         return _forbidden(seen, level, closing(choosing))
+    if seen.ambiguous:
+        if order_of(choosing, budget) is None:
+            return _unordered(choosing, budget)
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
         found = elected(undecided(seen), choosing, budget)
         if found is None:

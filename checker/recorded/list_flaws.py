@@ -49,10 +49,10 @@ class ListFlaw(Flaw):
 
     def said(self, numbers: Sequence[int] | None = None) -> str:
         """The flaw in words; ``numbers``: of the transactions of a part in the whole."""
-        history, write = self.history, self.write
+        history = self.history
         return WORDS[self.kind].format(
             read=operation_name(history, self.read, numbers),
-            write="" if write is None else operation_name(history, write, numbers),
+            write="" if self.write is None else operation_name(history, self.write, numbers),
             element=value_name(history, self.element),
         )
 

@@ -62,8 +62,7 @@ def attributed_lists(lists: ListHistory) -> Attributed:
     return replace(
         seen,
         flaws=tuple(sorted(flaws, key=lambda flaw: flaw.read)),
-        unclear=seen.unclear[:0],
-        untold=_untold(lists, elements),
+        ambiguous=_ambiguity(lists, elements),
         observed=_observed(seen, lists, elements),
         lists=lists,
     )
@@ -83,7 +82,7 @@ def _ended(
         status[more] = COMMITTED
 
 
-def _untold(lists: ListHistory, elements: Elements) -> str:
+def _ambiguity(lists: ListHistory, elements: Elements) -> str:
     (several,) = np.nonzero(elements.many > 1)
     if not len(several):
         return ""

@@ -83,7 +83,7 @@ class Misses:
         found = [here[:0]]
         for rows in self._batches(later):
             a, b = np.repeat(rows, later[rows]), ranges(rows + 1, later[rows])
-            if self.choosing.events.level != "snapshot-isolation":
+            if self.choosing.events.base != "snapshot-isolation":
                 some = asked[a] | asked[b]
                 a, b = a[some], b[some]
             a, b = writer[a], writer[b]

@@ -99,6 +99,15 @@ class Names:
             second=f"{self[second]} ({history.unit} {history.line[history.first[second]]})",
         )
 
+    def in_time(self, first: int, second: int) -> Reason:
+        """One had ended when the other began."""
+        history = self.history
+        return Reason.of(
+            "recorded time",
+            first=f"{self[first]} ({history.unit} {history.line[history.first[first + 1] - 1]})",
+            second=f"{self[second]} ({history.unit} {history.line[history.first[second]]})",
+        )
+
     def read_from(self, writer: int, reader: int, key: int, read: int | None = None) -> Reason:
         """One read what the other left of a key."""
         read = self._read(reader, key, writer) if read is None else read

@@ -95,8 +95,8 @@ class Attributed:
     """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
     lists: ListHistory | None = None
     """The same history with all that its reads saw, if it is one of lists."""
-    untold: str = ""
-    """Of lists an element that several wrote, in words: nothing is made of it. Empty: there is none."""
+    ambiguous: str = ""
+    """Of lists, a read that shows an element which several appended, in words; empty: there is none."""
 
     @property
     def initial(self) -> int:

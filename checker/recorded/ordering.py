@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.recorded.clocks import clocks, direct, reaches
-from isolitmus.checker.recorded.topology import knots, topological
+from isolitmus.checker.recorded.topology import cheap_cycles, knots, topological
 from isolitmus.checker.recorded.writers import ranges, span
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ STEP = 1_000_000
 """How many pairs of edges are looked at between two looks at the budget."""
 MOST = 100_000_000
 """The most pairs of edges that are looked at before the solver begins; of more it learns what it needs."""
+MANY = 500
+"""Up to so many edges that lie on cycles with each other, each two are looked at together."""
 CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
@@ -67,7 +69,7 @@ def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
     key, writer = key[order], writer[order]
     same = key[1:] == key[:-1]
     before, then = writer[:-1][same], writer[1:][same]
-    if events.level == "snapshot-isolation" and (
+    if events.base == "snapshot-isolation" and (
         (place[events.end(before)] > place[events.begin(then)]).any()
     ):
         return False
@@ -102,17 +104,17 @@ def _solved(
     literal = (variable + 1) * np.where(first < second, 1, -1)
     end = choosing.events.end
     guess = place[end(first)] < place[end(second)]
-    new = ~reaches(clock, choosing.chain, tails, heads)
+    leads = partial(reaches, clock, choosing.chain)
+    new = ~leads(tails, heads)
     tails, heads, of = tails[new], heads[new], literal[option[new]]
     phases = np.unique(literal[guess]).tolist()
-    leads = clock, choosing.chain
     found = solved(known, leads, (tails, heads), of, place, budget=budget, phases=phases)
     return None if found is None else found[0]
 
 
 def solved(
     known: tuple[NDArray[np.int64], NDArray[np.int64]],
-    leads: tuple[NDArray[np.int32], NDArray[np.int64]],
+    leads: Leads,
     edges: tuple[NDArray[np.int64], NDArray[np.int64]],
     of: NDArray[np.int64],
     place: NDArray[np.int64],
@@ -122,8 +124,7 @@ def solved(
     phases: Sequence[int] = (),
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """An order of all that is known and of those edges whose literal is true, and the sign of each variable, by its
-    number, where the clauses hold; None: there is none. ``leads`` are the clocks of what is known, and the chains;
-    ``place`` is a node's in an order of what is known.
+    number, where the clauses hold; None: there is none. ``place`` is a node's in an order of what is known.
     """
     from pysat.solvers import Solver
 
@@ -133,7 +134,7 @@ def solved(
     most = max(most, int(np.abs(of).max(initial=0)))
     with Solver(name="glucose4", bootstrap_with=clauses) as solver:
         solver.set_phases([*phases])
-        pairs = _pairs(partial(reaches, *leads), edges, of, place, budget)
+        pairs = _pairs(leads, (tails, heads), of, place, budget)
         for portion in np.split(-pairs, range(STEP // 10, len(pairs), STEP // 10)):
             budget.check()
             solver.append_formula(portion.tolist())
@@ -156,7 +157,14 @@ def solved(
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
-                for cycle in _cycles(*leads, tails[on], heads[on], budget):
+                budget.check()
+                if len(on) > MANY:
+                    free = (knot[known[0]] == number) & (knot[known[1]] == number)
+                    paid = tails[on], heads[on]
+                    cycles = cheap_cycles(size, (known[0][free], known[1][free]), paid, CYCLES)
+                else:
+                    cycles = _cycles(leads, tails[on], heads[on])
+                for cycle in cycles:
                     solver.add_clause([-one for one in np.unique(of[on[cycle]]).tolist()])
             budget.check()
 
@@ -193,32 +201,20 @@ def _pairs(
 
 
 def _cycles(
-    clock: NDArray[np.int32],
-    chain: NDArray[np.int64],
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    budget: Budget,
+    leads: Leads, tails: NDArray[np.int64], heads: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
     """Short cycles through some of the edges, each as the edges that are on it; what is known leads from one to the
     next.
     """
-    before = clock[tails]
     for start in range(0, len(tails), max(1, len(tails) // CYCLES)):
         back = np.full(len(tails), -1)
-        first = np.full(clock.shape[1], len(chain), np.int32)  # of each chain, where edges end
-        of = np.full(clock.shape[1], -1)  # which of them
         reached = np.array([start])
         while len(reached) and back[start] < 0:
-            budget.check()
-            reached = reached[np.argsort(-heads[reached])]
-            reached = reached[heads[reached] < first[chain[heads[reached]]]]
-            first[chain[heads[reached]]] = heads[reached]  # of several the last one stays
-            of[chain[heads[reached]]] = reached
             others = np.flatnonzero(back < 0)
-            there = before[others] >= first
-            found = there.any(axis=1)
-            reached = others[found]
-            back[reached] = of[there[found].argmax(axis=1)]
+            step = leads(heads[reached][:, None], tails[others])
+            there = step.any(axis=0)
+            back[others[there]] = reached[step[:, there].argmax(axis=0)]
+            reached = others[there]
         if back[start] >= 0:
             cycle = [int(back[start])]
             while cycle[-1] != start:

@@ -1,4 +1,4 @@
-"""Whether an order of events explains what was read: each is carried out, one after another, and nothing else."""
+"""Whether an order of events explains what was read: each is carried out, one after another, by values, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolitmus.checker.recorded.events import TIMED, Events
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
+from isolitmus.checker.recorded.timing import keeps_time
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL
 
 if TYPE_CHECKING:
@@ -23,10 +25,11 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
 
     At serializable an event is a transaction, else twice its number is its beginning, and one more its end. A
     transaction reads what is there when it begins, and its own writes; these are there for others when it ends. At
-    snapshot isolation nobody else has written in between what it writes; sessions go on after what they did before.
+    snapshot isolation nobody else has written in between what it writes; sessions go on after what they did before, and
+    at levels that ask for real time everybody after who had ended.
     What counts of a history is carried out by its values; who wrote them is not asked.
     """
-    each = 1 if level == "serializable" else 2
+    each = Events(level).each
     history = seen.history
     counts, sessions = seen.counts.tolist(), history.session.tolist()
     before: list[int] = []  # of each transaction, the one in its session that must have ended
@@ -64,10 +67,13 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
                 return transaction_name(history, number)
             last[sessions[number]] = number
             for at, left in wrote.pop(number).items():
-                if level == "snapshot-isolation" and when.get(at, -1) > began[number]:
+                if Events(level).base == "snapshot-isolation" and when.get(at, -1) > began[number]:
                     return transaction_name(history, number)
                 there[at], when[at] = left, moment
-    return "" if len(began) == sum(counts) else "a transaction that is missing"
+    if len(began) < sum(counts):
+        return "a transaction that is missing"
+    late = keeps_time(seen, np.argsort(events), each) if level in TIMED else None
+    return "" if late is None else transaction_name(history, late)
 
 
 def misattributed(seen: Attributed) -> str:
@@ -108,7 +114,7 @@ def misbuilt(seen: Attributed, level: str, events: NDArray[int64]) -> str:
     """
     if seen.lists is None:
         return ""
-    each = 1 if level == "serializable" else 2
+    each = Events(level).each
     history, lists = seen.history, seen.lists
     ended = np.empty(len(events), np.int64)
     ended[events] = np.arange(len(events))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sought"]
 
-SECONDS = 5.0
+SECONDS = 20.0
 """How long a stronger level is tried."""
 STARTS = 32
 """From how many transactions on cycles a shortest one is looked for, after each choice."""
@@ -88,7 +88,7 @@ def _at_prefix_consistency(open_: Undecided, budget: Budget) -> Attributed | Non
 
 def _cycles(size: int, edges: Arrows) -> Iterator[tuple[int, ...]]:
     """Short cycles, as the edges that are on them."""
-    knot = knots(size, edges.source, edges.target)
+    knot = knots(size, edges.source, edges.target, np.arange(size))
     within = np.flatnonzero((knot[edges.source] >= 0) & (knot[edges.source] == knot[edges.target]))
     source, target = edges.source[within], edges.target[within]
     nodes = np.unique(source)

@@ -105,8 +105,9 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     base = part_of(whole, np.ones(len(owner), bool))
     if judged.cycle:
-        named = _with_writers(history, owner, np.isin(owner, [*_named(judged.cycle, owner)]))
-        part = part_of(whole, named)
+        named, reads = _named(judged.cycle)
+        named |= {int(owner[read]) for read in reads}
+        part = part_of(whole, _with_writers(history, owner, np.isin(owner, [*named])))
         if judge_recorded(part.judged, judged.level).verdict == "forbidden":
             base = part
     owner = np.repeat(np.arange(len(base.numbers)), np.diff(base.history.first))
@@ -132,9 +133,10 @@ def _with_writers(
     return found
 
 
-def _named(steps: Iterable[Precedence], owner: NDArray[np.int64]) -> set[int]:
-    """The transactions of steps, of their reads, and of those that they follow from."""
-    found: set[int] = set()
+def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
+    """The transactions of steps, and of those that they follow from, and the reads of these."""
+    named: set[int] = set()
+    reads: set[int] = set()
     seen: set[int] = set()
     todo = [*steps]
     while todo:
@@ -142,10 +144,10 @@ def _named(steps: Iterable[Precedence], owner: NDArray[np.int64]) -> set[int]:
         if id(step) in seen:
             continue
         seen.add(id(step))
-        found |= {step.source, step.target}
-        found |= set() if step.read is None else {int(owner[step.read])}
+        named |= {step.source, step.target}
+        reads |= set() if step.read is None else {step.read}
         todo += step.because
-    return found
+    return named, reads
 
 
 @dataclass(slots=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Arrows", "Precedence", "concatenated"]
 
-KINDS = ("so", "wr", "co", "ww", "rw", "within")
-"""Session order, read from, the commit order by an axiom, version order, anti-dependency; and from a
-transaction's beginning to its end."""
+KINDS = ("so", "wr", "co", "ww", "rw", "within", "rt")
+"""Session order, read from, the commit order by an axiom, version order, anti-dependency; from a
+transaction's beginning to its end; and real time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Precedence(Readable):
         match self.kind:
             case "so":
                 why = "session order"
+            case "rt":
+                why = "it had ended"
             case "wr":
                 why = f"{read}"
             case "co":

@@ -10,11 +10,11 @@ import networkx as nx
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
-__all__ = ["adjacency", "cycle_of", "knots", "path_of", "topological"]
+__all__ = ["adjacency", "cheap_cycles", "cycle_of", "knots", "path_of", "topological"]
 
 STARTS = 64
 """From how many nodes a shortest cycle is looked for."""
@@ -79,18 +79,14 @@ def cycle_of(
 
 
 def knots(
-    size: int,
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    place: NDArray[np.int64] | None = None,
+    size: int, source: NDArray[np.int64], target: NDArray[np.int64], place: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Of each node the number of its strongly connected component, -1 where it is on no cycle. Nodes have places in some
-    order (default: their numbers): where few edges lead back in it, it is fast.
+    order: where few edges lead back in it, it is fast.
 
     >>> knots(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
     [0, 0, -1, -1]
     """
-    place = np.arange(size) if place is None else place
     back = place[source] > place[target]
     spanned = np.bincount(place[target[back]], minlength=size + 1)
     spanned -= np.bincount(place[source[back]], minlength=size + 1)
@@ -145,6 +141,43 @@ def path_of(
                 return tuple(reversed(path))
             queue.append(head)
     return None
+
+
+def cheap_cycles(
+    size: int,
+    free: tuple[NDArray[np.int64], NDArray[np.int64]],
+    paid: tuple[NDArray[np.int64], NDArray[np.int64]],
+    most: int,
+) -> Iterator[NDArray[np.int64]]:
+    """Cycles through some of the paid edges, about so many, each with as few of these as it can have: as their
+    numbers. All edges are of one strongly connected component.
+
+    >>> edges = (np.array([0]), np.array([1])), (np.array([1, 1, 2]), np.array([0, 2, 0]))
+    >>> [cycle.tolist() for cycle in cheap_cycles(3, *edges, 9)]
+    [[0], [1, 2], [1, 2]]
+    """
+    count, many = len(free[0]), len(paid[0])
+    edges, starts = adjacency(size, np.append(free[0], paid[0]))
+    out, begin = edges.tolist(), starts.tolist()
+    source, target = (np.append(free[i], paid[i]).tolist() for i in (0, 1))
+    for first in range(count, count + many, max(1, many // most)):
+        start, end = target[first], source[first]
+        cost, back = {start: 0}, {start: first}
+        queue = deque([start])
+        while queue:
+            node = queue.popleft()
+            if node == end:
+                break
+            for edge in out[begin[node] : begin[node + 1]]:
+                head, price = target[edge], cost[node] + (edge >= count)
+                if price < cost.get(head, size):
+                    cost[head], back[head] = price, edge
+                    (queue.append if edge >= count else queue.appendleft)(head)
+        path = [first]
+        while end != start:
+            path.append(back[end])
+            end = source[back[end]]
+        yield np.array(sorted({edge - count for edge in path if edge >= count}))
 
 
 def _walked(

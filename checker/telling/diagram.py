@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.telling.colours import Theme
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
 
 __all__ = ["Arrow", "aloud", "arrows", "graph_svg"]
 
@@ -61,7 +61,7 @@ class Arrow:
 def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ...]:
     """The edges by pairs of nodes, numbered: those of the cycle first, in its order.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> wr, rw = Edge("a", "b", "wr", "b read it"), Edge("b", "a", "rw", "b missed it")
     >>> [(arrow.number, arrow.kinds, arrow.thick) for arrow in arrows([wr, rw], [rw])]
     [(1, ('rw',), True), (2, ('wr',), False)]
@@ -81,7 +81,7 @@ def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ..
 def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow], theme: Theme = "auto") -> str:
     """The nodes by name, with what to write into them, and the arrows, as an SVG that stands alone.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> picture = graph_svg({"a": "", "b": ""}, arrows([Edge("a", "b", "wr", "b read it")]))
     >>> "is read by" in picture
     True
@@ -199,7 +199,7 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
 def aloud(edge: Edge) -> str:
     """An edge as it reads: source, verb and target; of one that is no base relation, its kind.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> aloud(Edge("a", "b", "rw", ""))
     'a does not see b'
     """

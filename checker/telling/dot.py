@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
 
 __all__ = ["digraph"]
 
@@ -16,7 +16,7 @@ def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
     r"""A digraph in DOT: ``nodes`` by name with what to write into them, an arrow for each edge with its kind
     and, as its tooltip, its reason; those of the cycle are thick.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.reason import Reason
     >>> print(digraph({"a": "INSERT", "b": ""}, [Edge("a", "b", "wr", Reason("b read it"))]))
     digraph {

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.checker.running.denoting import Denotation
-    from isolitmus.model.frame import Edge, Frame
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule

@@ -19,7 +19,7 @@ from isolitmus.specs.parameters import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Violation
 
@@ -66,7 +66,7 @@ def figure(
 
     ``nodes`` are the transactions by name, with what to write into them.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
     >>> from isolitmus.model.verdict import Violation
     >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))

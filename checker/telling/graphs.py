@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from networkx import MultiDiGraph
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
 
 __all__ = ["DependencyGraph", "between", "graph"]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.telling.colours import Theme
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
 
 __all__ = ["PROVED", "SEARCHED", "Hasse", "hasse_svg", "node_name"]
 
@@ -63,7 +63,7 @@ def hasse_svg(
 ) -> str:
     """The picture; the edges are numbered as they come.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.reason import Reason
     >>> picture = hasse_svg(["a", "b"], [Edge("a", "b", PROVED, Reason("w1(x1)"))])
     >>> picture.count("<rect"), "a implies b" in picture

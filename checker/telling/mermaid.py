@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
@@ -22,7 +22,7 @@ def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[E
     """A flowchart: ``nodes`` by name with what to write into them, the reason on every edge, the edges
     of the cycle thick. What only an edge names, such as ``init``, is there, too.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.reason import Reason
     >>> print(flowchart({"a": "INSERT", "b": "SELECT"}, [Edge("a", "b", "wr", Reason("b read it"))]))
     flowchart LR

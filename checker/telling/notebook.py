@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks import Checked
     from isolitmus.checker.runs import Judged
     from isolitmus.checker.telling.rows import ShownTable
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["THEMES", "checked_html", "judged_html", "separation_html"]

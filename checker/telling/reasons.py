@@ -254,6 +254,7 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "removed, read set": "{winner} removed a file of {table} that could hold what {loser} asks for",
     # recorded histories
     "recorded session": "session {session} has {first} before {second}",
+    "recorded time": "{first} had ended when {second} began",
     "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
     "recorded whose": "{reader} read {version}",
     "recorded unborn": "{reader} read {key} before anybody wrote it",

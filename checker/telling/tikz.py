@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
@@ -28,7 +28,7 @@ def graph_tikz(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[
     r"""The nodes in a ring, with what to write into them, an arrow for each edge with its kind, those of the
     cycle thick; the reason of each is a comment in the line before.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.reason import Reason
     >>> print(graph_tikz({"a": "", "b": ""}, [Edge("a", "b", "wr", Reason("b read it"))]))
     \begin{tikzpicture}[every node/.style={align=center}]

@@ -9,7 +9,7 @@ from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 
 if TYPE_CHECKING:
     from isolitmus.checker.running.explaining import Explanation
-    from isolitmus.model.frame import Edge
+    from isolitmus.model.edge import Edge
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
@@ -28,7 +28,7 @@ __all__ = [
 def because(violation: Violation) -> list[str]:
     """The violation as sentences without their full stops, one for each edge, and the conclusion.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "log", "it is earlier in the log"), Edge("b", "a", "rw", "b missed it"))
     >>> for line in because(Violation("log-order", "acyclic", edges)): print(line)
@@ -77,7 +77,7 @@ def refusal_words(violation: Violation) -> list[str]:
     """Why a transaction could not commit, or why nobody says whether it could, from the violation that its commit
     would have been.
 
-    >>> from isolitmus.model.frame import Edge
+    >>> from isolitmus.model.edge import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "unseen", "b read version 0, before a became version 1"),)
     >>> for line in refusal_words(Violation("Conflict", "empty", edges)): print(line)

@@ -11,7 +11,8 @@ from isolitmus.checker.reading.graph import admits
 from isolitmus.checker.searching.abstract import NAMES
 from isolitmus.cli.main import main
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import HistoryError, IsolitmusError
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.flaws import flaws_of
 from isolitmus.model.history import History
 from isolitmus.model.reads import needs_reads
 from isolitmus.specs.cat import read
@@ -54,12 +55,11 @@ def every_history(n, keys, *, sessions, aborts, in_order):
                 continue
             table = {f"T{t}": text for t, text in zip(numbers, texts, strict=True)}
             together = [" ".join(f"T{t}" for t in run) for run in runs if len(run) > 1]
-            try:
-                yield History.from_table(
-                    table | {"sessions": together, "aborted": [f"T{t}" for t in sorted(gone)]}
-                )
-            except HistoryError:  # a read of what nobody wrote
-                continue
+            history = History.from_table(
+                table | {"sessions": together, "aborted": [f"T{t}" for t in sorted(gone)]}
+            )
+            if not any(flaws_of(history)):  # a read of what nobody wrote
+                yield history
 
 
 def holds(history, spec):

@@ -17,9 +17,9 @@ from isolitmus.checker.matrix import predicted
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.checker.telling.graphs import DependencyGraph
 from isolitmus.checker.telling.timelines import Timeline
+from isolitmus.model.edge import Edge
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.finding import Audit, Finding
-from isolitmus.model.frame import Edge
 from isolitmus.model.matrix import Place
 from isolitmus.model.reason import Reason
 from isolitmus.specs import level, litmus, protocol, scope

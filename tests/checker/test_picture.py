@@ -15,7 +15,7 @@ from isolitmus.checker.telling.figures import figure
 from isolitmus.checker.telling.panels import conclusion, panel_svg, side_by_side_svg
 from isolitmus.checker.telling.picture import WIDTH, timeline_svg
 from isolitmus.checker.telling.rows import against_the_log, columned
-from isolitmus.model.frame import Edge
+from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation

@@ -1,5 +1,6 @@
 """Recorded histories of registers: verdicts against the definitions, tried order by order, and against the levels."""
 
+from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.choosing import Choosing
 from isolitmus.checker.recorded.clocks import clocks
 from isolitmus.checker.recorded.confirming import confirmed
-from isolitmus.checker.recorded.events import Events
+from isolitmus.checker.recorded.events import TIMED, Events
+from isolitmus.checker.recorded.explained import explained_record
 from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.recorded.ordering import order_of
 from isolitmus.checker.recorded.replaying import misread
+from isolitmus.checker.recorded_checks import check_recorded
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName
 from isolitmus.model.history import History
@@ -111,6 +114,53 @@ def test_the_levels_of_the_catalogue_say_the_same(history):
     found = verdicts(history)
     as_versions = abstract(history)
     assert {name: str(check_history(as_versions, level(name))) for name in LEVELS} == found
+
+
+@st.composite
+def drawn_in_time(draw):
+    """A history with times: those of one session one after another; nobody saw the end of one that may have aborted."""
+    history = draw(drawn())
+    many = len(history.session)
+    slots = draw(st.permutations(range(2 * many)))
+    started, ended = np.zeros(many, int), np.zeros(many, int)
+    for session in range(3):
+        (own,) = np.nonzero(history.session == session)
+        moments = sorted(slots[2 * n + k] for n in own.tolist() for k in (0, 1))
+        started[own], ended[own] = moments[::2], moments[1::2]
+    ended[history.status == UNKNOWN] = 10_000
+    return replace(history, started=started, ended=ended)
+
+
+@given(drawn_in_time(), st.sampled_from([*TIMED]))
+def test_in_real_time_the_levels_of_the_catalogue_say_the_same(history, name):
+    moments = [(int(t), n + 1, "start") for n, t in enumerate(history.started)]
+    moments += [(int(t), n + 1, "end") for n, t in enumerate(history.ended)]
+    schedule = tuple((n, moment) for _, n, moment in sorted(moments))
+    as_versions = replace(abstract(history), schedule=schedule)
+    judged = judge_recorded(history, name)
+    assert str(check_history(as_versions, level(name))) == judged.verdict
+    if judged.verdict == "forbidden" and judge_recorded(history, TIMED[name]).verdict == "allowed":
+        assert not judged.cycle or "rt" in str(judged.cycle)
+        shown = explained_record(judged, Budget())
+        assert any(edge.kind == "rt" for one in shown.violations for edge in one.cycle)
+
+
+def test_who_asks_for_real_time_needs_it():
+    """The same history holds without the times, and is refused where there are none."""
+    stale = recorded("w(x1)", "r(x-)")
+    timely = replace(stale, started=np.array([0, 2]), ended=np.array([1, 3]))
+    for name, base in TIMED.items():
+        assert judge_recorded(timely, base).verdict == "allowed"
+        (miss, time) = judge_recorded(timely, name).cycle
+        assert {miss.kind, time.kind} == {"rw", "rt"}
+        late = replace(timely, started=np.array([0, 1]))  # not after, but at the same moment
+        assert judge_recorded(late, name).verdict == "allowed"
+        with pytest.raises(UnknownName, match="needs rt, which this history does not have"):
+            judge_recorded(stale, name)
+    checked = check_recorded("stale", timely)
+    assert checked.standing.strongest == ("serializable",)
+    assert checked.standing.weakest == ("strong-snapshot-isolation",)
+    assert "stale read in real time (G-single)" in repr(checked.levels["strict-serializable"])
 
 
 def by_definition(history, name):

@@ -10,7 +10,7 @@ from isolitmus.checker.running.execute import execute
 from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import run
 from isolitmus.checker.telling.words import because, refusal_words, serial_words, verdict_words
-from isolitmus.model.frame import Edge
+from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import cat, level, litmus, protocol

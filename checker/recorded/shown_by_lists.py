@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from isolitmus.model.list_history import ListHistory
     from isolitmus.model.reason import Reason
 
-__all__ = ["shown"]
+__all__ = ["shown_by_lists"]
 
 
-def shown(names: Names, lists: ListHistory, first: int, second: int, key: int) -> Reason | None:
+def shown_by_lists(
+    names: Names, lists: ListHistory, first: int, second: int, key: int
+) -> Reason | None:
     """The reason why a transaction's version of a key comes before another's; None: no list shows it."""
     read = int(lists.longest()[key])
     if read < 0:

@@ -17,7 +17,7 @@ from isolitmus.model.reason import Reason
 from isolitmus.model.records import Records, Tabular
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from networkx import DiGraph
 
@@ -122,6 +122,8 @@ class Lattice(Worded, Drawn, Tabular):
     """The limit that ended the search."""
     seconds: float = 0.0
     """What it took."""
+    sizes: Sequence[int] = ()
+    """How many transactions what was searched has."""
 
     @property
     def decided(self) -> bool:

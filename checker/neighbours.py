@@ -2,14 +2,16 @@
 
 What histories there are to ask is asked of all: a history says which levels admit it, and of any two of which one
 does and the other does not it says that the first does not imply the second. What no history so far speaks
-against is a preorder, and of that only the neighbours are asked: is it in the texts (``proving.implication``), or by a
-theorem on tables (``proving.proof``), or is there nothing up to the bound (``separate``)? Whatever is found
-is asked of all again. So the rest follows, because implying is transitive. What was proved and found all the
+against is a preorder, and of that only the neighbours are asked: is it in the texts (``proving.implication``), by the laws
+of histories (``proving.by_laws``) or by a theorem on tables (``proving.proof``), or is there nothing up to the bound
+(``separate``)? Whatever is found is asked of all again. So the rest follows, because implying is transitive. What was proved and found all the
 same ends in an error.
 
 Choices. Of abstract histories the version orders may be open or observed; what a level says of the one says
 little of the other, so both are searched. Of two histories with as many transactions the one that needs no
-observer is shown. If some level cannot do without version orders, only what is observed is searched.
+observer is shown. If some level cannot do without version orders, only what is observed is searched. A search of few
+transactions is fast, a proof takes seconds, a search of more may take a minute: so it is in that order that they are
+tried.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, permutations, product
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.lattice import BY_TEXT, Inclusion, Lattice, size_of
 from isolitmus.checker.processes import unheard
+from isolitmus.checker.proving.by_laws import derive
 from isolitmus.checker.proving.implication import structural
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import judge_execution
@@ -60,6 +63,8 @@ __all__ = ["Placing"]
 ANSWERS = {"allowed": True, "forbidden": False}
 PROOF_SECONDS = 5.0
 """What a theorem on tables may take, where it is looked for beside a search that found nothing."""
+SMALL = 3
+"""So many transactions are searched before a proof is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,15 @@ class _Told:
     def against(self, a: str, b: str) -> bool:
         """Whether it shows that one spec does not imply another."""
         return self.admits.get(a) is True and self.admits.get(b) is False
+
+
+class _Found(NamedTuple):
+    """What is known of a pair once it was asked."""
+
+    answer: Separation
+    """What the search says."""
+    proof: str = ""
+    """Why the first implies the second, if that is proved."""
 
 
 @dataclass
@@ -124,6 +138,8 @@ class Placing:
         down = [(other[0], one[0]) for one, other in self.steps(possible)]
         down = [pair for pair in down if not possible.has_edge(*pair)]
         self.ask(down, lambda pair: pair not in self.answers)
+        if self.universe != ABSTRACT:
+            self.prove_shown()
         return self.done(focus)
 
     @property
@@ -215,7 +231,7 @@ class Placing:
         """What the first of each pair admits and the second forbids, if it is still worth asking: so many at a time as
         there are processes, but one after the other in what follows from it.
         """
-        begun: deque[tuple[tuple[str, str], Callable[[], Separation]]] = deque()
+        begun: deque[tuple[tuple[str, str], Callable[[], _Found]]] = deque()
         todo = deque(pairs)
         while todo or begun:
             while todo and len(begun) < self.processes:
@@ -227,43 +243,76 @@ class Placing:
                 self.say(f"{' and '.join(pair)}, {len(todo) + len(begun)} to be asked")
                 self.learn(*pair, answer())
 
-    def begin(self, a: str, b: str) -> Callable[[], Separation]:
+    def begin(self, a: str, b: str) -> Callable[[], _Found]:
         """The question asked, of another process if there is one: what gives the answer. What happens on tables does
         not go from one process to another.
         """
         question = self.by_name[a], self.by_name[b], self.universe, self.sizes
         if self.pool is None or self.universe != ABSTRACT:
-            return partial(_separated, *question, self.budget, observed=self.observed)
+            return partial(_found, *question, self.budget, observed=self.observed)
         seconds = None if self.budget.seconds is None else self.budget.left
         with unheard():
             asked = self.pool.submit(
-                _separated_within, question, seconds, self.budget.memory, observed=self.observed
+                _found_within, question, seconds, self.budget.memory, observed=self.observed
             )
         return asked.result
 
-    def learn(self, a: str, b: str, answer: Separation) -> None:
+    def learn(self, a: str, b: str, found: _Found) -> None:
         """What follows from an answer."""
         one, other = self.by_name[a], self.by_name[b]
+        answer, proof = found
         self.answers[a, b] = answer
+        if proof:
+            self.proofs[a, b] = f"{BY_TEXT} and {proof}"
         self.assumed |= dict.fromkeys(answer.assumptions)
         if answer.litmus is not None:
             self.tell(answer.litmus, answer.execution)
         elif answer.found is False and self.universe != ABSTRACT:
             self.prove(one, other)
 
-    def prove(self, one: Spec, other: Spec) -> None:
-        """A theorem on tables, if it is found fast."""
+    def prove(self, one: Spec, other: Spec) -> bool:
+        """Whether a theorem on tables says so, if it is found fast."""
         from isolitmus.checker.proving.arguments import Question
         from isolitmus.checker.proving.proof import prove
         from isolitmus.checker.proving.scope import statements
 
         if format_named(same_format(one, other)).carry_out is not None:
-            return
+            return False
         proof = prove(Question(one, other), budget=self.budget.within(PROOF_SECONDS))
         if proof.holds:
             said = f"for any {statements(proof.premises)}"
             self.proofs[one.name, other.name] = said
             self.assumed |= dict.fromkeys(premise.sentence for premise in proof.premises)
+        return proof.holds
+
+    def prove_shown(self) -> None:
+        """Theorems on tables for what is shown and has no proof yet: round in a circle for equals, and for neighbours any pair
+        of their equals.
+        """
+        possible = self.possible()
+        settled = self.settled()
+        asked = [
+            [pair]
+            for node in _equals(possible)
+            if len(node) > 1
+            for pair in (*pairwise(node), (node[-1], node[0]))
+        ]
+        asked += [[*product(one, other)] for one, other in self.steps(possible)]
+        for pairs in asked:
+            held = [pair for pair in pairs if settled.has_edge(*pair)]
+            if not any(self.chain(held)):
+                next(
+                    (pair for pair in held if self.prove(*map(self.by_name.__getitem__, pair))),
+                    None,
+                )
+
+    def chain(self, pairs: Sequence[tuple[str, str]]) -> Iterator[bool]:
+        """Of each pair whether proofs lead from the one to the other, step by step."""
+        from networkx import DiGraph, has_path
+
+        graph = DiGraph(self.proved)
+        for a, b in pairs:
+            yield a in graph and b in graph and has_path(graph, a, b)
 
     def tell(self, test: HistoryTest | Litmus, execution: Execution | None) -> None:
         """What every spec says of a history, if each says something, or needs what it does not have; and of one in time,
@@ -338,6 +387,7 @@ class Placing:
             focus,
             ended,
             monotonic() - self.start,
+            self.sizes,
         )
 
 
@@ -371,15 +421,41 @@ def _separated(
     return second
 
 
-def _separated_within(
+def _found(
+    one: Spec,
+    other: Spec,
+    universe: Scope | Literal["abstract"],
+    sizes: Sequence[int],
+    budget: Budget,
+    *,
+    observed: bool,
+) -> _Found:
+    """The answer of ``separate``, and of abstract histories why there is none, if that is proved; then no more were searched
+    than it took to try.
+    """
+    few = [size for size in sizes if size <= SMALL]
+    if universe != ABSTRACT or not few:
+        return _Found(_separated(one, other, universe, sizes, budget, observed=observed))
+    first = _separated(one, other, universe, few, budget, observed=observed)
+    if first.found is not False:
+        return _Found(first)
+    derived = derive(one, other, budget)
+    if derived is not None:
+        return _Found(first, str(derived))
+    if len(few) == len(sizes):
+        return _Found(first)
+    return _Found(_separated(one, other, universe, sizes, budget, observed=observed))
+
+
+def _found_within(
     question: tuple[Spec, Spec, Scope | Literal["abstract"], Sequence[int]],
     seconds: float | None,
     memory: float,
     *,
     observed: bool,
-) -> Separation:
+) -> _Found:
     """The same in another process, with a budget of its own."""
-    return _separated(*question, Budget(seconds, memory), observed=observed)
+    return _found(*question, Budget(seconds, memory), observed=observed)
 
 
 def _equals(possible: DiGraph) -> list[list[str]]:

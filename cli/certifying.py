@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["write_certificates"]
 
 
-def write_certificates(certificates: Sequence[Certificate], folder: Path) -> None:
-    """A folder for each certificate; a word on standard error if there is none."""
+def write_certificates(
+    certificates: Sequence[Certificate], folder: Path, readme: str | None = None
+) -> None:
+    """A folder for each certificate, and the README of the whole; a word on standard error if there is none."""
     if not certificates:
         warn(f"nothing was refuted, so {folder} was not written")
     for one in certificates:
@@ -28,3 +30,5 @@ def write_certificates(certificates: Sequence[Certificate], folder: Path) -> Non
             raise unwritten(inside, problem) from None
         for name, text in one.files():
             write_whole(inside / name, text)
+    if certificates and readme is not None:
+        write_whole(folder / "README.md", readme)

@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
+from isolitmus.checker.certifying import certified
 from isolitmus.checker.placing import compare as place
 from isolitmus.checker.processes import cores as all_cores
 from isolitmus.checker.separation import ABSTRACT
 from isolitmus.checker.telling.lattice_words import lattices_lines
+from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
-from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores
+from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, budget, checked_cores
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
 from isolitmus.specs.catalogue import every_level, levels
 from isolitmus.specs.writing import write_whole
@@ -26,7 +29,7 @@ FEW = 9
 FORMS = Forms(*PICTURES, *TABLES)
 
 
-@writes(html=False)
+@writes(html=False, certificate=True)
 def compare(
     names: Annotated[
         list[str] | None,
@@ -56,6 +59,7 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
     ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE] = None,
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
@@ -90,6 +94,9 @@ def compare(
     else:
         for line in lattices_lines(found):
             say(line)
+    if certificate is not None:
+        behind = certified(found, given, inside if isinstance(inside, Scope) else None, within)
+        write_certificates(behind.certificates, certificate, behind.readme)
     if html is not None:
         from isolitmus.checker.telling.lattice_page import lattices_page
         from isolitmus.cli.made import made

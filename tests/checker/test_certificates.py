@@ -6,7 +6,9 @@ import cvc5
 import pytest
 from dratify import check_proof, parse_dimacs
 
-from isolitmus.checker import separate
+from isolitmus.checker import compare, separate
+from isolitmus.checker.certifying import certified
+from isolitmus.checker.proving.by_laws import derive
 from isolitmus.checker.robustness.robust import robustness
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.specs import protocol, scope, spec
@@ -149,6 +151,70 @@ def test_the_folder(call, tmp_path, monkeypatch):
     assert spec("serializable").text.rstrip() in readme
     for file in folder.glob("*.cnf"):
         assert verified(file.read_text("utf-8"), file.with_suffix(".drat").read_text("utf-8"))
+
+
+DERIVED = [
+    ("serializable", "serializable-cerone"),
+    ("serializable-biswas-enea", "serializable-crooks"),
+    ("prefix-consistency", "causal-in-version-order"),
+    ("pl-2-plus", "pl-cs"),
+    ("repeatable-read-berenson", "no-write-skew"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), DERIVED, ids="/".join)
+def test_what_follows_by_the_laws_of_histories_is_proved_by_another_solver(a, b):
+    steps = derive(spec(a), spec(b)).steps
+    assert steps
+    for one in steps:
+        assert answered(one.text) == "unsat", one.says
+
+
+def test_what_is_derived_needs_its_facts():
+    """Without what the first level demands another solver finds no contradiction."""
+    demanded = r"; serial-order of serializable\n\(assert .*\)\n"
+    steps = derive(spec("serializable"), spec("serializable-crooks")).steps
+    (one, *_) = [step.text for step in steps if re.search(demanded, step.text)]
+    assert answered(one) == "unsat"
+    assert answered(re.sub(demanded, "", one)) != "unsat"
+
+
+def test_the_folder_of_a_comparison(call, tmp_path, monkeypatch):
+    """Of each inclusion that is shown: questions that another solver refutes, clauses with a proof, or why it has none."""
+    monkeypatch.chdir(tmp_path)
+    names = ("serializable", "serializable-crooks", "read-atomic", "read-committed-biswas-enea")
+    status, out, err = call(
+        "compare", *names, "--universe", "abstract", "--transactions", 2, "--certificate", "proofs"
+    )
+    assert (status, err) == (0, "")
+    readme = (tmp_path / "proofs" / "README.md").read_text("utf-8")
+    folders = {file.name for file in (tmp_path / "proofs").iterdir() if file.is_dir()}
+    shown = re.findall(r"^   ([\w-]+) implies ([\w-]+): ", out, re.MULTILINE)
+    assert folders == {f"{a}-within-{b}" for a, b in shown}
+    assert all(f"]({name}/README.md)" in readme for name in folders)
+    searched = tmp_path / "proofs" / "read-atomic-within-read-committed-biswas-enea"
+    assert {file.suffix for file in searched.iterdir()} == {".md", ".cnf", ".drat"}
+    for file in (tmp_path / "proofs").glob("*/*.cnf"):
+        assert verified(file.read_text("utf-8"), file.with_suffix(".drat").read_text("utf-8"))
+    questions = [*(tmp_path / "proofs").glob("*/*.smt2")]
+    assert questions
+    for file in questions:
+        assert answered(file.read_text("utf-8")) == "unsat", file
+
+
+def test_an_inclusion_without_a_certificate_says_why():
+    """On tables the laws of histories are not used, and a theorem of tables is; what is enumerated has none."""
+    specs = [
+        spec(name) for name in ("write-serializable", "snapshot-isolation", "prefix-consistency")
+    ]
+    found = certified(compare(specs, scope("table"), transactions=2), specs)
+    (theorem,) = found.certificates
+    assert theorem.name == "write-serializable-within-snapshot-isolation-in-table"
+    assert all(answered(one.text) == "unsat" for one in theorem.refutations)
+    (words,) = found.without
+    assert words.startswith(
+        "snapshot-isolation implies prefix-consistency in universe 'table': proved by the texts"
+    )
 
 
 def test_what_was_enumerated_has_no_certificate(call, tmp_path, monkeypatch):

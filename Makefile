@@ -52,6 +52,7 @@ bench: env
 	$(BIN)/python bench/locks.py
 	$(BIN)/python bench/walks.py
 	$(BIN)/python bench/jobs.py
+	$(BIN)/python bench/recorded.py
 
 lint: env
 	$(BIN)/ruff check

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.delta.frames import BASIC, SETS
+from isolitmus.checker.delta.frames import BASIC, BASIC_SETS
 from isolitmus.checker.delta_rs.read_sets import READ_SETS
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.separation import separate
@@ -40,8 +40,8 @@ def runs(spec, tests):
 
 def with_all_words(spec):
     """The protocol with axioms that never fire, and that use every word that there is."""
-    words = {*BASIC, *SETS, *(READ_SETS if spec.format == "delta-rs" else ())}
-    names = [Bracket(Name(word)) if word in SETS else Name(word) for word in sorted(words)]
+    words = {*BASIC, *BASIC_SETS, *(READ_SETS if spec.format == "delta-rs" else ())}
+    names = [Bracket(Name(word)) if word in BASIC_SETS else Name(word) for word in sorted(words)]
     never = (Axiom("empty", Binary("\\", name, name), f"Never{name}") for name in names)
     return replace(spec, axioms=(*spec.axioms, *never), needs=spec.needs | words)
 

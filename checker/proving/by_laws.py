@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.proving.restricting import COMMITTED, INITIAL, kind_of, together, with_orders
+from isolitmus.checker.proving.restricting import COMMITTED, INITIAL, composed, kind_of, with_orders
 from isolitmus.checker.proving.sentences import SAME
-from isolitmus.checker.proving.theory import Theory, initial_first, said_of
+from isolitmus.checker.proving.theory import TheoryOfLaws, initial_first, said_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec import Binary, Bracket, Name
@@ -46,8 +46,8 @@ SPOKEN = frozenset(
     )
 )
 """What laws speak of."""
-Ways = list[tuple[str, list["CatExpr"]]]
-"""Ways to an axiom: the order that it goes by, and what relates nothing then."""
+WaysToAxiom = list[tuple[str, list["CatExpr"]]]
+"""WaysToAxiom to an axiom: the order that it goes by, and what relates nothing then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ def derive(a: Spec, b: Spec, budget: Budget | None = None) -> Derivation | None:
     if any(not spec.needs <= SPOKEN or spec.silences for spec in (a, b)):
         return None
     try:
-        return _derivation(Theory(a, b, budget or Budget()), b)
+        return _derivation(TheoryOfLaws(a, b, budget or Budget()), b)
     except Limit:
         return None
 
 
-def _derivation(theory: Theory, b: Spec) -> Derivation | None:
+def _derivation(theory: TheoryOfLaws, b: Spec) -> Derivation | None:
     for order, co in _choices(theory, b):
         steps: list[Refutation] = []
         for axiom, ways in _claims(theory, b, order, co):
@@ -98,7 +98,7 @@ def _derivation(theory: Theory, b: Spec) -> Derivation | None:
 
 
 def _way(
-    theory: Theory, axiom: str, by: str, goals: Sequence[CatExpr], trial: tuple[int, int]
+    theory: TheoryOfLaws, axiom: str, by: str, goals: Sequence[CatExpr], trial: tuple[int, int]
 ) -> list[Refutation] | None:
     """What was refuted on one way to an axiom."""
     steps: list[Refutation] = []
@@ -110,7 +110,7 @@ def _way(
     return steps
 
 
-def _choices(theory: Theory, b: Spec) -> Iterator[tuple[str, CatExpr | None]]:
+def _choices(theory: TheoryOfLaws, b: Spec) -> Iterator[tuple[str, CatExpr | None]]:
     """The orders that the second level may suppose."""
     if "co" not in b.bound:
         yield "", None
@@ -118,10 +118,12 @@ def _choices(theory: Theory, b: Spec) -> Iterator[tuple[str, CatExpr | None]]:
         yield "co", Name("co")
     else:
         for name, order in theory.orders.items():
-            yield name, together(Bracket(COMMITTED), order, Bracket(COMMITTED))
+            yield name, composed(Bracket(COMMITTED), order, Bracket(COMMITTED))
 
 
-def _claims(theory: Theory, b: Spec, by: str, co: CatExpr | None) -> Iterator[tuple[str, Ways]]:
+def _claims(
+    theory: TheoryOfLaws, b: Spec, by: str, co: CatExpr | None
+) -> Iterator[tuple[str, WaysToAxiom]]:
     """What is to be shown, with ways to it."""
     asked = [(axiom, said_of(b, axiom)) for axiom in b.demands]
     supposed: dict[str, CatExpr] = {}
@@ -138,10 +140,10 @@ def _claims(theory: Theory, b: Spec, by: str, co: CatExpr | None) -> Iterator[tu
             for axiom, expr in asked
             if axiom.test == "empty" and isinstance(expr, Binary) and expr.right == Name("vis")
         ]
-        vis: CatExpr = together(Bracket(INITIAL), co)
+        vis: CatExpr = composed(Bracket(INITIAL), co)
         if least:
             before = Binary("|", co, Bracket(COMMITTED))
-            vis = Binary("|", vis, together(before, together(*least, op="|"), Bracket(COMMITTED)))
+            vis = Binary("|", vis, composed(before, composed(*least, op="|"), Bracket(COMMITTED)))
         supposed["vis"] = vis
         yield "that vis is a part of co", [("", [Binary("\\", vis, co)])]
     for axiom, expr in asked:
@@ -153,6 +155,6 @@ def _claims(theory: Theory, b: Spec, by: str, co: CatExpr | None) -> Iterator[tu
                 yield axiom.name, [("", [Binary("&", said, SAME)])]
             case "acyclic":
                 own = sorted(theory.orders, key=lambda one: one != by)
-                ways: Ways = [(one, [Binary("\\", said, theory.orders[one])]) for one in own]
-                further = Binary("\\", together(said, said), said)
+                ways: WaysToAxiom = [(one, [Binary("\\", said, theory.orders[one])]) for one in own]
+                further = Binary("\\", composed(said, said), said)
                 yield axiom.name, [*ways, ("", [Binary("&", said, SAME), further])]

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import BinaryOp, CatExpr, Spec
 
-__all__ = ["COMMITTED", "INITIAL", "kind_of", "restricted", "together", "with_orders"]
+__all__ = ["COMMITTED", "INITIAL", "composed", "kind_of", "restricted", "with_orders"]
 
-Kind = Literal["transactions", "reads", "operations"]
+NodeKind = Literal["transactions", "reads", "operations"]
 
 OPERATION = Binary("|", Binary("|", Name("ItemRead"), Name("PredicateRead")), Name("Write"))
 TRANSACTION = Unary("~", OPERATION)
 INITIAL = Name("Initial")
 COMMITTED = Binary("\\", TRANSACTION, Name("Aborted"))
 """The transactions that committed, T0 among them."""
-THERE: Mapping[Kind, CatExpr] = {
+THERE: Mapping[NodeKind, CatExpr] = {
     "transactions": Binary("\\", TRANSACTION, INITIAL),
     "reads": Binary("|", TRANSACTION, Name("External")),
 }
@@ -35,14 +35,14 @@ FROM_INITIAL = frozenset({"so", "wr", "co", "vis"})
 """What leads from T0, where it is a node."""
 
 
-def kind_of(spec: Spec) -> Kind:
+def kind_of(spec: Spec) -> NodeKind:
     """What the nodes are where a spec is judged."""
     if needs_operations(spec):
         return "operations"
     return "reads" if needs_reads(spec) else "transactions"
 
 
-def together(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
+def composed(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
     """One after the other."""
     return reduce(lambda left, right: Binary(op, left, right), parts)
 
@@ -60,7 +60,7 @@ def with_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
             return Binary(op, with_orders(left, orders), with_orders(right, orders))
 
 
-def restricted(expr: CatExpr, kind: Kind) -> CatExpr:
+def restricted(expr: CatExpr, kind: NodeKind) -> CatExpr:
     """What an expression denotes in frames of a kind, without definitions."""
     if kind == "operations":
         return expr
@@ -84,13 +84,13 @@ def restricted(expr: CatExpr, kind: Kind) -> CatExpr:
             return Binary(op, restricted(left, kind), restricted(right, kind))
 
 
-def _restricted(name: str, kind: Kind) -> CatExpr:
+def _restricted(name: str, kind: NodeKind) -> CatExpr:
     relation, served = Name(name), Bracket(Name("Served"))
     if kind == "transactions" and name in FROM_INITIAL:
         inside = Bracket(THERE[kind])
-        return together(inside, relation, inside)
+        return composed(inside, relation, inside)
     if kind == "reads" and name == "in":
-        return together(served, relation)
+        return composed(served, relation)
     if kind == "reads" and name == "po":
-        return together(served, relation, served)
+        return composed(served, relation, served)
     return relation

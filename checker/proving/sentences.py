@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.laws import Law
     from isolitmus.model.spec import CatExpr
 
-__all__ = ["EVERY", "MISSED", "SAME", "Sentence", "cases", "of_law", "question"]
+__all__ = ["EVERY", "MISSED", "SAME", "Sentence", "branches_of", "of_law", "question"]
 
 SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
 """The identity: what nothing has, or staying where one is."""
@@ -41,7 +41,7 @@ class Sentence:
     @classmethod
     def none(cls, words: str, expr: CatExpr) -> Sentence:
         """That a relation relates nothing."""
-        texts = [_none(case) for case in cases(expr)]
+        texts = [_none(case) for case in branches_of(expr)]
         return cls(words, texts[0] if len(texts) == 1 else f"(and {' '.join(texts)})", [expr])
 
     @classmethod
@@ -71,15 +71,17 @@ def question(sentences: Sequence[Sentence]) -> str:
     return "\n".join([*lines, "(check-sat)"]) + "\n"
 
 
-def cases(expr: CatExpr) -> list[CatExpr]:
+def branches_of(expr: CatExpr) -> list[CatExpr]:
     """Relations whose union is the expression: what is said of each is easier to use than of all."""
     match expr:
         case Binary("|", left, right) if expr.kind == "relation":
-            return [*cases(left), *cases(right)]
+            return [*branches_of(left), *branches_of(right)]
         case Binary("\\", left, right) if expr.kind == "relation":
-            return [Binary("\\", one, right) for one in cases(left)]
+            return [Binary("\\", one, right) for one in branches_of(left)]
         case Binary(";" | "&" as op, left, right) if expr.kind == "relation":
-            return [Binary(op, one, other) for one in cases(left) for other in cases(right)]
+            return [
+                Binary(op, one, other) for one in branches_of(left) for other in branches_of(right)
+            ]
     return [expr]
 
 

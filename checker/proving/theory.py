@@ -15,9 +15,9 @@ from isolitmus.checker.proving.laws import LAWS, TIMED
 from isolitmus.checker.proving.restricting import (
     COMMITTED,
     INITIAL,
+    composed,
     kind_of,
     restricted,
-    together,
     with_orders,
 )
 from isolitmus.checker.proving.sentences import (
@@ -25,7 +25,7 @@ from isolitmus.checker.proving.sentences import (
     MISSED,
     SAME,
     Sentence,
-    cases,
+    branches_of,
     of_law,
     question,
 )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["Theory", "initial_first", "said_of"]
+__all__ = ["TheoryOfLaws", "initial_first", "said_of"]
 
 CORE = 1_500_000
 """And on which facts a question takes; if that does not suffice, it has all."""
@@ -51,7 +51,7 @@ OF_VERSIONS = frozenset({"so", "wr", "ww", "rw", "rf", "in", "rival"})
 ALL = Bracket(Binary("|", INITIAL, Unary("~", INITIAL)))
 
 
-class Theory:
+class TheoryOfLaws:
     """What is known of any history that ``a`` admits, to be asked what ``b`` demands."""
 
     def __init__(self, a: Spec, b: Spec, budget: Budget) -> None:
@@ -85,7 +85,7 @@ class Theory:
             self.missing_later(axiom, expr)
         for closure in closures.closures:
             for name, order in self.orders.items():
-                later = Binary("\\", together(closure, MISSED), order)
+                later = Binary("\\", composed(closure, MISSED), order)
                 self.lemma(
                     later, f"{closure} and then missing a version goes along with {name}", later
                 )
@@ -96,12 +96,12 @@ class Theory:
 
     def nodes(self) -> None:
         """What there is."""
-        one = Binary("\\", together(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
+        one = Binary("\\", composed(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
         self.none("there is one initial transaction", one)
         served, external = Name("Served"), Name("External")
         self.none(
             "a read that has a source is served",
-            Binary("\\", Name("rf"), together(Name("rf"), Bracket(served))),
+            Binary("\\", Name("rf"), composed(Name("rf"), Bracket(served))),
         )
         self.none("what is served is from outside", Bracket(Binary("\\", served, external)))
 
@@ -110,22 +110,22 @@ class Theory:
         co, vis = Name("co"), Name("vis")
         among = Bracket(COMMITTED)
         self.order("co", co, among)
-        self.none("co is of those that committed", Binary("\\", co, together(among, co, among)))
+        self.none("co is of those that committed", Binary("\\", co, composed(among, co, among)))
         self.none("co begins with the initial transaction", Binary("\\", initial_first(), co))
         if "vis" in self.a.bound:
             self.none("vis is a part of co", Binary("\\", vis, co))
-            self.none("vis is a prefix of co", Binary("\\", together(co, vis), vis))
-            seen = Binary("\\", together(Bracket(INITIAL), co), vis)
+            self.none("vis is a prefix of co", Binary("\\", composed(co, vis), vis))
+            seen = Binary("\\", composed(Bracket(INITIAL), co), vis)
             self.none("everybody sees the initial transaction", seen)
 
     def demand(self, axiom: Axiom, expr: CatExpr) -> None:
         """What an axiom of the level says."""
         words = f"{axiom.name} of {self.a.name}"
         co, among = Name("co"), Bracket(COMMITTED)
-        if axiom.test == "acyclic" and co in cases(expr):
-            for case in cases(expr):
+        if axiom.test == "acyclic" and co in branches_of(expr):
+            for case in branches_of(expr):
                 if case != co:
-                    self.none(words, Binary("\\", together(among, case, among), co))
+                    self.none(words, Binary("\\", composed(among, case, among), co))
         elif axiom.test == "acyclic":
             self.total(f"the order of {axiom.name}", expr, words)
         else:
@@ -134,9 +134,9 @@ class Theory:
     def order(self, name: str, order: CatExpr, of: CatExpr) -> None:
         """A total order of some nodes."""
         self.none(f"{name} leads nobody back", Binary("&", order, SAME))
-        self.none(f"{name} goes on", Binary("\\", together(order, order), order))
-        either = together(order, Unary("^-1", order), SAME, op="|")
-        self.none(f"{name} is total", Binary("\\", together(of, EVERY, of), either))
+        self.none(f"{name} goes on", Binary("\\", composed(order, order), order))
+        either = composed(order, Unary("^-1", order), SAME, op="|")
+        self.none(f"{name} is total", Binary("\\", composed(of, EVERY, of), either))
         self.orders[name] = order
 
     def total(self, name: str, inside: CatExpr, words: str) -> None:
@@ -147,7 +147,7 @@ class Theory:
         self.order(name, order, ALL)
         self.none(words, Binary("\\", inside, order))
         if kind_of(self.a) == "transactions":
-            first = Binary("\\", together(Bracket(INITIAL), EVERY), Binary("|", order, SAME))
+            first = Binary("\\", composed(Bracket(INITIAL), EVERY), Binary("|", order, SAME))
             self.none(f"{name} begins with the initial transaction", first)
 
     def never_back(self, expr: CatExpr) -> None:
@@ -162,9 +162,9 @@ class Theory:
         words = f"the steps of {closure} are in {other}"
         then = Binary("\\", closure, other)
         if not self.lemma(Binary("\\", closure.operand, other), words, then):
-            more = Binary("|", other, together(Bracket(INITIAL), EVERY))
+            more = Binary("|", other, composed(Bracket(INITIAL), EVERY))
             goes_on = self.refuted(
-                Binary("\\", together(more, more), more), BRIEF, words, lemma=True
+                Binary("\\", composed(more, more), more), BRIEF, words, lemma=True
             )
             if goes_on is not None:
                 then = Binary("\\", closure, more)
@@ -173,7 +173,7 @@ class Theory:
     def missing_later(self, axiom: Axiom, expr: CatExpr) -> None:
         """What is said of who misses a version, said of who misses a later one, if that follows."""
         order = self.orders.get(f"the order of {axiom.name}")
-        for case in cases(expr):
+        for case in branches_of(expr):
             later = with_orders(case, {"rw": MISSED})
             if later == case or (axiom.test == "acyclic" and order is None):
                 continue
@@ -198,7 +198,7 @@ class Theory:
     ) -> list[Refutation] | None:
         """The questions whether the goal relates something, case by case, if none has an answer."""
         steps: list[Refutation] = []
-        for case in cases(goal):
+        for case in branches_of(goal):
             asked = self.excluded(case, trial, lemma=lemma)
             if asked is None:
                 return None
@@ -275,4 +275,4 @@ def said_of(spec: Spec, axiom: Axiom) -> CatExpr:
 
 def initial_first() -> CatExpr:
     """From the initial transaction to all others that committed."""
-    return together(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))
+    return composed(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))

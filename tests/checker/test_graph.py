@@ -22,8 +22,12 @@ from isolitmus.specs.catalogue import every_level, protocols, spec
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)
-SHIPPED = [name for name in every_level() + protocols() if "co" not in spec(name).bound]
-"""Those that need no order of commits, which a frame alone does not have."""
+SHIPPED = [
+    name
+    for name in every_level() + protocols()
+    if "co" not in spec(name).bound and not spec(name).given
+]
+"""Those that need no order of commits and no set that a history names, which a frame alone does not have."""
 
 
 @st.composite

@@ -12,7 +12,7 @@ from isolitmus.checker.proving import theory
 from isolitmus.checker.proving.by_laws import derive
 from isolitmus.checker.proving.laws import LAWS, TIMED, Law, relation
 from isolitmus.checker.proving.restricting import restricted
-from isolitmus.checker.proving.sentences import cases
+from isolitmus.checker.proving.sentences import branches_of
 from isolitmus.checker.reading.graph import BitsetAlgebra
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.searching.shipped import shipped_histories
@@ -184,6 +184,6 @@ def test_once_the_budget_is_spent_nothing_is_derived():
 
 
 def test_cases_of_a_relation_are_its_parts():
-    assert [str(one) for one in cases(relation("(so | wr) ; (ww | rw)"))] == [
+    assert [str(one) for one in branches_of(relation("(so | wr) ; (ww | rw)"))] == [
         "(so ; ww)", "(so ; rw)", "(wr ; ww)", "(wr ; rw)"
     ]  # fmt: skip

@@ -78,7 +78,7 @@ def test_a_table_has_every_pair(call):
     head, *rows = out.splitlines()
     assert head == "universe,a,b,relation,forward,back"
     assert len(rows) == 3
-    assert "abstract,serializable,read-atomic,stronger,none up to 4 transactions,a history" in rows
+    assert "abstract,serializable,read-atomic,stronger,proved,a history" in rows
 
 
 def test_a_limit_ends_it_with_status_3(call):
@@ -104,7 +104,7 @@ def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
         (["delta-serializable", "locking-serializable"], "compare protocols of one format, or one with a level"),
         (["databricks-serializable-newest", "causal"], "is silent on some histories"),
         (["serializable", "causal", "--transactions", "0"], "--transactions is 0; a whole number from 1 is wanted"),
-        (["serializable", "causal", "--transactions", "13"], "13 transactions were asked for; 1 to 12 can be searched"),
+        (["serializable", "causal", "--transactions", "13"], "13 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
         (["serializable", "causal", "--as", "png"], "--as is 'png'; one of svg,"),
         (["serializable", "causal", "--time", "-1"], "--time is -1; a number of seconds from 0 is wanted"),
         (["serializable", "causal", "--html", "no/such/page.html"], "cannot write no/such/page.html: there is no folder no/such"),

@@ -22,6 +22,7 @@ WRITERS = {
     ("separate", "certificate"): ["serializable", "causal"],
     ("separate", "suite"): ["serializable", "--mutants"],
     ("compare", "html"): ["causal", "read-atomic", "--universe", "abstract"],
+    ("compare", "certificate"): ["causal", "read-atomic", "--universe", "abstract"],
     ("predict", "save"): ["shop"],
     ("predict", "html"): ["shop"],
     ("robust", "html"): ["shop"],
@@ -44,6 +45,7 @@ FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
     ("robust", "certificate"),
     ("separate", "certificate"),
     ("separate", "suite"),
+    ("compare", "certificate"),
 }
 
 

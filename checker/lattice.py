@@ -11,7 +11,6 @@ from isolitmus.checker.drawn import Drawn
 from isolitmus.checker.worded import Paged, Worded
 from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.number import many
 from isolitmus.model.readable import Readable
 from isolitmus.model.reason import Reason
 from isolitmus.model.records import Records, Tabular
@@ -32,7 +31,6 @@ __all__ = [
     "Lattices",
     "Strength",
     "size_of",
-    "transactions_of",
 ]
 
 BY_TEXT = "by the texts"
@@ -290,8 +288,3 @@ def size_of(test: HistoryTest | Litmus) -> tuple[int, ...]:
     links = sum(len(session) - 1 for session in history.sessions)
     aborted = sum(t.status != "committed" for t in history.transactions)
     return len(history.transactions), links, aborted, history.operations
-
-
-def transactions_of(test: HistoryTest | Litmus) -> str:
-    """How many transactions there are, in words."""
-    return many(size_of(test)[0], "transaction")

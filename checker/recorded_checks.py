@@ -21,7 +21,7 @@ from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.catalogue import level, spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from isolitmus.model.register_history import RegisterHistory
     from isolitmus.model.verdict import Verdict
@@ -33,7 +33,7 @@ ASKED = POLYNOMIAL + ORDERED
 EVERY = (*ASKED, *TIMED)
 """With those for histories of which somebody recorded when transactions began and ended."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
-"""The relations that a recorded history gives."""
+"""The relations that every recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
 UNREAD = "appends that nobody read came after the others, in an order that suits the level, if there is one"
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
@@ -57,12 +57,14 @@ def check_recorded(
     (('prefix-consistency',), ('snapshot-isolation',))
     """
     lists = isinstance(history, ListHistory)
-    registers = history.registers if isinstance(history, ListHistory) else history
-    known = EVERY if timed(registers) else ASKED
+    registers = history.registers
+    in_time = timed(registers)
+    known = EVERY if in_time else ASKED
+    there = RECORDED_NAMES | ({"rt"} if in_time else set())
     asked = asked or known
     for one in asked:
         if one not in known:
-            raise UnknownName(_refusal(name, one, known))
+            raise UnknownName(_refusal(name, one, known, there))
     implies = LISTED if lists else UNOBSERVED
     start = monotonic()
     budget = budget or Budget()
@@ -88,15 +90,14 @@ def check_recorded(
     )
 
 
-def _refusal(name: str, asked: str, all_: Sequence[str]) -> str:
+def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
     """Why a level is not asked of a recorded history."""
     try:
         known = spec(asked)
     except UnknownName:
-        return f"{name}: no level '{asked}' for recorded histories{near(asked, all_)}"
+        return f"{name}: no level '{asked}' for recorded histories{near(asked, levels)}"
     relations = {need for need in known.needs if need[:1].islower()}
-    there = RECORDED_NAMES | ({"rt"} if {*TIMED} < {*all_} else set())
-    lacking = sorted((relations - there) | (known.needs & known.given.keys()))
+    lacking = sorted(relations.difference(there) | (known.needs & known.given.keys()))
     if lacking:
         return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
-    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(all_)}"
+    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(levels)}"

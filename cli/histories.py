@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict
 
 __all__ = ["FORMATS", "judged_files"]
 
@@ -88,9 +89,7 @@ def _judged(
     """The histories of a file; IsolitmusError for a level that asks for more than they have."""
     forms = [name for name in asked or () if name in NAMED_FORMS]
     if forms and kind != "litmus":
-        raise IsolitmusError(
-            f"{path.name}: {forms[0]} needs statements, which this history does not have"
-        )
+        raise _lacking(path.name, forms[0], Needs(("statements",)))
     match kind:
         case "delta":
             counted, checked = _of_log(path, budget, _specs(asked, None))
@@ -148,9 +147,12 @@ def _answered(checked: Checked, asked: Sequence[str] | None, name: str) -> Check
     said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
     lacking = [level for level in checked.levels if level not in said]
     if asked and lacking:
-        needs = checked.levels[lacking[0]]
-        raise IsolitmusError(f"{name}: {lacking[0]} {needs}, which this history does not have")
+        raise _lacking(name, lacking[0], checked.levels[lacking[0]])
     return replace(checked, levels=said)
+
+
+def _lacking(name: str, level: str, needs: Verdict) -> IsolitmusError:
+    return IsolitmusError(f"{name}: {level} {needs}, which this history does not have")
 
 
 def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checked]:

@@ -66,6 +66,11 @@ class RegisterHistory(Readable):
     unit: str = "line"
     """What ``line`` counts: lines, or records."""
 
+    @property
+    def registers(self) -> RegisterHistory:
+        """Itself, as a history of lists has its registers."""
+        return self
+
     def __repr__(self) -> str:
         size = f"{many(len(self.session), 'transaction')} in {many(len(self.sessions), 'session')}"
         return f"{size}, {many(len(self.key), 'operation')} on {many(len(self.keys), 'key')}"

@@ -137,7 +137,7 @@ class Choosing:
         firsts, seconds = [version[:0]], [version[:0]]
         for row, slot in every.slots(key):
             begin = every.up_to(slot, self._first(writer[row], every.chain[slot]))
-            count = every.since(slot, begin, partial(self._known, writer[row])) - begin
+            count = every.since(slot, begin, partial(self.knows, writer[row])) - begin
             for some in portions(count):
                 here = np.repeat(row[some], count[some])
                 other = every.row[ranges(begin[some], count[some])]
@@ -162,6 +162,7 @@ class Choosing:
         before = self.clock[self.events.after(writer), chain].astype(np.int64)
         return (before + 1) // each - 1
 
-    def _known(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def knows(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Of each two writers of a key, whether ``clock`` says that the first comes before the second."""
         end, after = self.events.end(first), self.events.after(second)
         return reaches(self.clock, self.chain, end, after)

@@ -53,7 +53,7 @@ class _Confirming:
         self, history: RegisterHistory | ListHistory, level: str, given: Mapping[int, int]
     ) -> None:
         self.lists = history if isinstance(history, ListHistory) else None
-        self.history = history.registers if isinstance(history, ListHistory) else history
+        self.history = history.registers
         self.level, self.given = level, given
         history = self.history
         self.initial = len(history.session)

@@ -54,7 +54,9 @@ def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.boo
     events, clock, chain = choosing.events, choosing.clock, choosing.chain
     begin, end = events.begin(open_.reader), events.end(open_.writer)
     out = reaches(clock, chain, begin[open_.of], end)
-    row, other = _overwriters(open_, choosing)
+    ended = choosing.following.ended(clock, open_.key, open_.reader)
+    row, other = map(np.concatenate, zip(*ended, strict=True))
+    row, other = row[other != open_.reader[row]], other[other != open_.reader[row]]
     low, many = span(row, open_.of)
     for rows in portions(many):
         budget.check()
@@ -65,22 +67,3 @@ def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.boo
         )
         out[each[between]] = True
     return out
-
-
-def _overwriters(
-    open_: Undecided, choosing: Choosing
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each read and chain the latest writer of its key that ended before the reader began: reads by their places,
-    and writers.
-    """
-    events, writers = choosing.events, choosing.following.writers
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for row, slot in writers.slots(open_.key):
-        reader = open_.reader[row]
-        latest = choosing.clock[events.begin(reader), writers.chain[slot]].astype(np.int64)
-        ended = latest - (latest == reader) if events.each == 1 else (latest - 1) // 2
-        writer = writers.latest(slot, ended)
-        there = (writer >= 0) & (writer != reader)
-        found.append((row[there], writer[there]))
-    rows, overwriters = zip(*found, strict=True)
-    return np.concatenate(rows), np.concatenate(overwriters)

@@ -69,15 +69,28 @@ class Following:
 
     def _seen(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
         """Who wrote the key and ended before a reader began comes before whom it read from."""
-        seen, each = self.seen, self.events.each
+        seen = self.seen
         reads = self.reads[changed[self.events.begin(seen.reader[self.reads])]]
-        for row, slot in self.writers.slots(seen.key[reads]):
-            reader, read_from = seen.reader[reads[row]], seen.writer[reads[row]]
-            latest = clock[self.events.begin(reader), self.writers.chain[slot]].astype(np.int64)
-            ended = latest - (latest == reader) if each == 1 else (latest - 1) // 2
+        for row, writer in self.ended(clock, seen.key[reads], seen.reader[reads]):
+            read_from = seen.writer[reads[row]]
+            other = writer != read_from
+            yield Arrows.of("ww", writer[other], read_from[other])
+
+    def ended(
+        self, clock: NDArray[np.int32], key: NDArray[np.int64], reader: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Of each read, of a key by a reader, and each chain the latest writer of the key that ended before the reader began:
+        reads by their places, in order, and writers; in portions.
+        """
+        for row, slot in self.writers.slots(key):
+            latest = clock[self.events.begin(reader[row]), self.writers.chain[slot]].astype(
+                np.int64
+            )
+            own = latest == reader[row]
+            ended = latest - own if self.events.each == 1 else (latest - 1) // 2
             writer = self.writers.latest(slot, ended)
-            found = (writer >= 0) & (writer != read_from)
-            yield Arrows.of("ww", writer[found], read_from[found])
+            found = writer >= 0
+            yield row[found], writer[found]
 
     def _missed(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
         """Who read a version began before any version that comes after it was there: of each chain the first of these."""

@@ -102,8 +102,7 @@ def judge_recorded(
     known = (*POLYNOMIAL, *ORDERED, *TIMED)
     if level not in known:
         raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
-    registers = history.registers if isinstance(history, ListHistory) else history
-    if level in TIMED and not timed(registers):
+    if level in TIMED and not timed(history.registers):
         raise UnknownName(f"{level} needs rt, which this history does not have")
     budget = budget or Budget()
     seen = seen_at(history, level)

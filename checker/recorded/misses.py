@@ -66,11 +66,6 @@ class Misses:
         sort = np.lexsort((self.writer, self.key))
         self.key, self.writer = self.key[sort], self.writer[sort]
 
-    def _first(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Of each two writers of a key, whether the first is known to come before the other."""
-        events = self.choosing.events
-        return self._leads(events.end(one), events.after(other))
-
     def _leads(self, tails: NDArray[np.int64], heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         return reaches(self.choosing.clock, self.choosing.chain, tails, heads)
 
@@ -87,7 +82,7 @@ class Misses:
                 some = asked[a] | asked[b]
                 a, b = a[some], b[some]
             a, b = writer[a], writer[b]
-            open_ = ~self._first(a, b) & ~self._first(b, a)
+            open_ = ~self.choosing.knows(a, b) & ~self.choosing.knows(b, a)
             found.append(np.unique(a[open_] * size + b[open_]))
         pair = np.unique(np.concatenate(found))
         first, second = pair // size, pair % size
@@ -112,7 +107,6 @@ class Misses:
         yield self._possible(events.end(open_.writer), begin, literal, literal)
         low, many = span(self.key, self.read_key)
         for rows in self._batches(many):
-            self.budget.check()
             row, writer = np.repeat(rows, many[rows]), self.writer[ranges(low[rows], many[rows])]
             yield from self._missed(row, writer)
 
@@ -122,9 +116,9 @@ class Misses:
         """Who may have read a version misses what comes after it, of these writers of its key."""
         events, chain = self.choosing.events, self.choosing.following.chain
         reader, version = self.read_by[row], self.read_from[row]
-        good = (writer != version) & (writer != reader) & ~self._first(writer, version)
+        good = (writer != version) & (writer != reader) & ~self.choosing.knows(writer, version)
         row, writer, reader, version = row[good], writer[good], reader[good], version[good]
-        known = self._first(version, writer)
+        known = self.choosing.knows(version, writer)
         # Of those that are known to come later the first one of each chain says it of the rest, if it counts.
         sure = np.flatnonzero(known & (self.counts[writer] == 0))
         width = int(chain.max()) + 1

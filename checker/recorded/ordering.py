@@ -9,7 +9,7 @@ import numpy as np
 
 from isolitmus.checker.recorded.clocks import clocks, direct, reaches
 from isolitmus.checker.recorded.topology import cheap_cycles, knots, topological
-from isolitmus.checker.recorded.writers import ranges, span
+from isolitmus.checker.recorded.writers import portions, ranges, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["order_of", "solved"]
 
-STEP = 1_000_000
-"""How many pairs of edges are looked at between two looks at the budget."""
+CLAUSES = 100_000
+"""So many clauses are given to the solver between two looks at the budget."""
 MOST = 100_000_000
 """The most pairs of edges that are looked at before the solver begins; of more it learns what it needs."""
 MANY = 500
@@ -135,7 +135,7 @@ def solved(
     with Solver(name="glucose4", bootstrap_with=clauses) as solver:
         solver.set_phases([*phases])
         pairs = _pairs(leads, (tails, heads), of, place, budget)
-        for portion in np.split(-pairs, range(STEP // 10, len(pairs), STEP // 10)):
+        for portion in np.split(-pairs, range(CLAUSES, len(pairs), CLAUSES)):
             budget.check()
             solver.append_formula(portion.tolist())
         while True:
@@ -188,7 +188,7 @@ def _pairs(
     found = [np.zeros((0, 2), np.int64)]
     if many.sum() > MOST:
         return found[0]
-    for rows in np.split(here, np.flatnonzero(np.diff(np.cumsum(many) // STEP)) + 1):
+    for rows in portions(many):
         budget.check()
         one, other = np.repeat(rows, many[rows]), ranges(rows + 1, many[rows])
         for a, b in ((0, 1), (1, 0)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from isolitmus.checker.recorded.events import TIMED, Events
 from isolitmus.checker.recorded.naming import operation_name, transaction_name
-from isolitmus.checker.recorded.timing import keeps_time
+from isolitmus.checker.recorded.timing import out_of_time
 from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
     at levels that ask for real time everybody after who had ended.
     What counts of a history is carried out by its values; who wrote them is not asked.
     """
-    each = Events(level).each
+    at_level = Events(level)
+    each, turns = at_level.each, at_level.base == "snapshot-isolation"
     history = seen.history
     counts, sessions = seen.counts.tolist(), history.session.tolist()
     before: list[int] = []  # of each transaction, the one in its session that must have ended
@@ -67,12 +68,12 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
                 return transaction_name(history, number)
             last[sessions[number]] = number
             for at, left in wrote.pop(number).items():
-                if Events(level).base == "snapshot-isolation" and when.get(at, -1) > began[number]:
+                if turns and when.get(at, -1) > began[number]:
                     return transaction_name(history, number)
                 there[at], when[at] = left, moment
     if len(began) < sum(counts):
         return "a transaction that is missing"
-    late = keeps_time(seen, np.argsort(events), each) if level in TIMED else None
+    late = out_of_time(seen, np.argsort(events), each) if level in TIMED else None
     return "" if late is None else transaction_name(history, late)
 
 

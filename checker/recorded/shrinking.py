@@ -64,7 +64,7 @@ def part_of(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Co
     >>> part_of(history, np.array([False, True, True, True]))
     T1, T2: 2 transactions in 2 sessions, 2 operations on 2 keys
     """
-    history = whole.registers if isinstance(whole, ListHistory) else whole
+    history = whole.registers
     elements = whole.seen if isinstance(whole, ListHistory) else history.value[:0]
     lengths = np.diff(whole.seen_first) if isinstance(whole, ListHistory) else 0
     read = np.repeat(np.arange(len(kept)), lengths)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.recorded.observing import Attributed
     from isolitmus.model.register_history import RegisterHistory
 
-__all__ = ["ended_before", "keeps_time", "timed"]
+__all__ = ["ended_before", "out_of_time", "timed"]
 
 
 def timed(history: RegisterHistory) -> bool:
@@ -42,7 +42,7 @@ def ended_before(seen: Attributed) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return np.concatenate(sources), np.concatenate(targets)
 
 
-def keeps_time(seen: Attributed, moments: NDArray[np.int64], each: int) -> int | None:
+def out_of_time(seen: Attributed, moments: NDArray[np.int64], each: int) -> int | None:
     """A transaction that ended, in time, before another began, and after that in an order of events; None: there is
     none. ``moments``: of each event its place in the order.
     """

@@ -23,7 +23,7 @@ demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
 test: preflight lint engines
-	$(BIN)/pytest --numprocesses 2 -m 'not spark'
+	$(BIN)/pytest --numprocesses 2 -m 'not spark and not wide'
 	$(BIN)/pytest -m 'spark and not wide'
 
 # Without them, their tests are skipped and say so.
@@ -33,7 +33,7 @@ engines: env
 	-@$(BIN)/isolitmus install postgres
 
 conformance: preflight engines
-	$(BIN)/pytest -m 'spark or deltalake'
+	$(BIN)/pytest -m 'spark or deltalake or wide'
 	$(BIN)/isolitmus explore tables --count 1000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore raw --count 5000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore sessions --engine derby --count 500 --evidence conformance/evidence/derby.toml

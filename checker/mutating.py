@@ -9,14 +9,14 @@ argues for it (``specs.equivalents_file``), and what a history refutes is refuse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.mutation import JudgedMutant, Kill, MutantReport
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.graph import missing
+from isolitmus.checker.reading.graph import BitsetAlgebra, last_word, missing
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import NO_OP, execute, observed_run
 from isolitmus.checker.runs import run
@@ -27,6 +27,7 @@ from isolitmus.model.combine import outspoken
 from isolitmus.model.default import DELTA
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.spec import Fold
 from isolitmus.specs.catalogue import litmus, litmus_names, protocol, protocols
 from isolitmus.specs.catalogue import scope as named_scope
 from isolitmus.specs.equivalents_file import equivalents, equivalents_path
@@ -34,13 +35,15 @@ from isolitmus.specs.formats import format_named
 from isolitmus.specs.mutants import is_commit_check, mutants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.runs import Judged
+    from isolitmus.model.frame import Frame
     from isolitmus.model.mutant import Mutant
-    from isolitmus.model.spec import Spec
+    from isolitmus.model.relation import Relation
+    from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
 
-__all__ = ["kills_of", "separate_mutants", "what_is_said"]
+__all__ = ["Asked", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
 
 
 def separate_mutants(
@@ -64,7 +67,7 @@ def separate_mutants(
     start, every = monotonic(), mutants(spec)
     arguments = equivalents(spec, every)
     budget = budget or Budget()
-    tests = [_Test(test, what_is_said(test, spec)) for test in _asked(spec)]
+    tests = [Asked(test, spec) for test in _tests(spec)]
     judged = []
     for done, mutant in enumerate(every):
         if progress is not None:
@@ -81,27 +84,84 @@ def separate_mutants(
     return MutantReport(spec, tuple(judged), monotonic() - start)
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
-    test: Litmus | HistoryTest
-    said: Mapping[str, str]
+class Asked:
+    """A test, and what a spec says of it; of a protocol's also the frames by which it checked commits, so that a mutant
+    that says the same of each need not carry the test out: its run is this one.
+    """
+
+    def __init__(self, test: Litmus | HistoryTest, spec: Spec) -> None:
+        self.test, self.spec = test, spec
+        self._attempts: list[Frame] | None = None
+        if isinstance(test, Litmus) and is_commit_check(spec):
+            self._attempts = []
+            self.said = _ends(test, spec, self._attempts)
+        else:
+            self.said = what_is_said(test, spec)
+        self._before = [
+            (frame, Fold(BitsetAlgebra(frame), spec.definitions), last_word(frame, spec))
+            for frame in self._attempts or ()
+        ]
+
+    def may_differ(self, mutant: Mutant, changed: Sequence[Changed]) -> bool:
+        """Whether a mutant of the spec, with what was ``changed``, may say something else; if not, it says the same."""
+        return self._attempts is None or any(
+            _differ(fold, changed) and last_word(frame, mutant.spec) != said
+            for frame, fold, said in self._before
+        )
+
+
+Changed = tuple["CatExpr | None", "CatExpr | None", bool]
+"""An expression as it was and as it is now, None if it is not there; and whether it is of a set."""
+
+
+def changed_exprs(spec: Spec, mutant: Spec) -> list[Changed]:
+    """Where a mutant, in which one statement is another or is gone, is another text."""
+    found: list[Changed] = []
+    for name, was in spec.definitions.items():
+        now = mutant.definitions.get(name, was)
+        if now != was:
+            found.append((was, now, name[0].isupper()))
+    parts: list[tuple[Sequence[Axiom | Unsaid | Label], Sequence[Axiom | Unsaid | Label]]]
+    parts = [(spec.axioms, mutant.axioms), (spec.silences, mutant.silences)]
+    for olds, news in (*parts, (spec.labels, mutant.labels)):
+        sets = olds is spec.labels
+        if len(olds) == len(news):
+            both = zip(olds, news, strict=True)
+            found += ((old.expr, new.expr, sets) for old, new in both if old != new)
+        else:
+            found += ((old.expr, None, sets) for old in olds if old not in news)
+    return found
+
+
+def _differ(fold: Fold[Relation, int], pairs: Sequence[Changed]) -> bool:
+    def value(expr: CatExpr | None, sets: bool) -> object:
+        if expr is None:
+            return None
+        return fold.members(expr) if sets else fold.relation(expr)
+
+    return any(value(was, sets) != value(now, sets) for was, now, sets in pairs)
 
 
 def _judge(
-    spec: Spec, mutant: Mutant, tests: Iterable[_Test], budget: Budget, search: dict[str, Any]
+    spec: Spec, mutant: Mutant, tests: Iterable[Asked], budget: Budget, search: dict[str, Any]
 ) -> JudgedMutant:
     ended = budget.spent()
     if ended is not None:
         return JudgedMutant(mutant, bound="nothing was asked", ended=str(ended))
-    kills = tuple(kills_of(mutant, ((one.test, one.said) for one in tests)))
+    kills = tuple(kills_of(mutant, tests))
     return JudgedMutant(mutant, kills) if kills else _searched(spec, mutant, budget, search)
 
 
-def kills_of(
-    mutant: Mutant, tests: Iterable[tuple[Litmus | HistoryTest, Mapping[str, str]]]
-) -> Iterator[Kill]:
-    """The tests, each with what the spec says of it, of which the mutant says something else."""
-    for test, said in tests:
+def kills_of(mutant: Mutant, tests: Iterable[Asked]) -> Iterator[Kill]:
+    """The tests that a spec was asked of, of which the mutant says something else."""
+    changed: dict[str, list[Changed]] = {}
+    for asked in tests:
+        of = asked.spec
+        if of.name not in changed:
+            changed[of.name] = changed_exprs(of, mutant.spec)
+        if not asked.may_differ(mutant, changed[of.name]):
+            continue
+        test, said = asked.test, asked.said
         other = what_is_said(test, mutant.spec)
         for who in said.keys() & other.keys():
             if said[who] != other[who]:
@@ -110,7 +170,7 @@ def kills_of(
                 break
 
 
-def _asked(spec: Spec) -> Iterator[Litmus | HistoryTest]:
+def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
     """The catalogue's tests that a spec may be asked of, abstract histories first."""
     form = format_named(spec.format or DELTA)
     tests = map(litmus, litmus_names(form.log))
@@ -147,9 +207,9 @@ def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
     return found
 
 
-def _ends(test: Litmus, spec: Spec) -> Mapping[str, str]:
+def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapping[str, str]:
     try:
-        done = execute(test, spec)
+        done = execute(test, spec, attempts)
     except UndeterminedError:
         return {}
     seen = observed_run(test, done, spec.name).transactions

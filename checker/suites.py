@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.mutating import kills_of, what_is_said
+from isolitmus.checker.mutating import Asked, kills_of
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
@@ -137,9 +137,9 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
         test = expected_alone(kill.test, suite)
         if run(test, spec).expected != "met":
             raise Disagreement(f"{test.name}: {spec.name} does not do as its file expects")
-        said = what_is_said(test, spec)
+        asked = Asked(test, spec)
         for number in suite.tells(kill.name):
-            if not any(kills_of(told[number], [(test, said)])):
+            if not any(kills_of(told[number], [asked])):
                 raise Disagreement(f"{test.name}: from its text it does not tell mutant {number}")
         tests.append(test)
     missed = [number for number, mutant in told.items() if not caught(mutant, tests, spec.name)]

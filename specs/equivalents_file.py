@@ -1,7 +1,7 @@
 """Read why mutants of a spec say the same as it: ``equivalent/NAME.toml``, or ``NAME.equivalent.toml`` beside a spec
 of one's own.
 
-    like = "delta"              # the arguments of equivalent/delta.toml, too, where this spec has their statements
+    like = ["delta"]            # the arguments of equivalent/delta.toml, too, where this spec has their statements
 
     [[equivalent]]
     argument = "why no history tells them apart"
@@ -78,12 +78,15 @@ def read_equivalents(text: str, label: str, mutants: Sequence[Mutant]) -> Mappin
 
 
 def _alike(document: Node, known: Mapping[tuple[str, str], int]) -> dict[int, str]:
-    name, files = document.get("like", str), shipped("equivalent")
-    if name not in files:
-        document.refuse(f"like names no file of arguments: '{name}'{near(name, files)}")
-    other = Source(str(files[name]), read_text(files[name], LitmusError)).node()
-    other.keys(("equivalent",))
-    return {known[change]: argument for _, argument, change in _arguments(other) if change in known}
+    found, files = dict[int, str](), shipped("equivalent")
+    for name in document.strings("like"):
+        if name not in files:
+            document.refuse(f"like names no file of arguments: '{name}'{near(name, files)}")
+        other = Source(str(files[name]), read_text(files[name], LitmusError)).node()
+        other.keys(("equivalent",))
+        arguments = _arguments(other)
+        found |= {known[change]: argument for _, argument, change in arguments if change in known}
+    return found
 
 
 def _arguments(document: Node) -> Iterator[tuple[Node, str, tuple[str, str]]]:

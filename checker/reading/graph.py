@@ -33,6 +33,7 @@ __all__ = [
     "first_silence",
     "judge",
     "labels",
+    "last_word",
     "missing",
     "violations",
 ]
@@ -238,11 +239,28 @@ def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | Non
     return None if found is None else (found[0], found[1].name)
 
 
+def last_word(frame: Frame, spec: Spec) -> object:
+    """All that a protocol says of a commit, the last node of a frame: what it is shown as, ``first_conflict`` and
+    ``first_silence``; for comparison.
+    """
+    fold, loser = _fold(frame, spec), len(frame.nodes) - 1
+    shown = {label.name for label in spec.labels if fold.members(label.expr) >> loser & 1}
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    silences = [silence.broken for silence in spec.silences]
+    conflict = _first(checks, frame, spec, loser, fold)
+    found = conflict or _first(silences, frame, spec, loser, fold)
+    return frozenset(shown), conflict is None, found and (found[0], found[1].name)
+
+
 def _first(
-    checks: Sequence[Axiom], frame: Frame, spec: Spec, loser: int
+    checks: Sequence[Axiom],
+    frame: Frame,
+    spec: Spec,
+    loser: int,
+    fold: Fold[Relation, int] | None = None,
 ) -> tuple[int, Axiom] | None:
     """The first node that some checks have something against beside a later one, and the first of these."""
-    fold = _fold(frame, spec)
+    fold = fold or _fold(frame, spec)
     found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
     for winner in range(len(frame.nodes)):
         for axiom, relation in found:

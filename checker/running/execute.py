@@ -97,10 +97,13 @@ def stages(
     return tuple({name: plain[id(state)] for name, state in stage.items()} for stage in found)
 
 
-def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
+def execute(
+    litmus: Litmus, protocol: Spec | None = None, attempts: list[Frame] | None = None
+) -> Execution:
     """The execution of the litmus test's schedule; without a protocol every commit goes through.
 
-    SpecError for a protocol that is not of the test's format, nor of another writer of its log.
+    To ``attempts``, if they are asked for, each frame is added by which the protocol checks who wants to commit, the
+    last node. SpecError for a protocol that is not of the test's format, nor of another writer of its log.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
@@ -110,7 +113,7 @@ def execute(litmus: Litmus, protocol: Spec | None = None) -> Execution:
     form = _format(litmus, protocol)
     if form.carry_out is not None:
         return form.carry_out(litmus, protocol)
-    work = _Work(litmus, protocol, form)
+    work = _Work(litmus, protocol, form, attempts)
     for step in litmus.schedule.steps:
         try:
             work.take(step)
@@ -164,9 +167,16 @@ class _Work:
     started: dict[str, Event]
     undetermined: dict[str, UndeterminedError]
     driver: Driver
+    attempts: list[Frame] | None
 
-    def __init__(self, litmus: Litmus, protocol: Spec | None, form: Format) -> None:
-        self.litmus, self.protocol, self.form = litmus, protocol, form
+    def __init__(
+        self,
+        litmus: Litmus,
+        protocol: Spec | None,
+        form: Format,
+        attempts: list[Frame] | None = None,
+    ) -> None:
+        self.litmus, self.protocol, self.form, self.attempts = litmus, protocol, form, attempts
         self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}
         for spec in self.own.values():
             _format(litmus, spec)
@@ -241,24 +251,30 @@ class _Work:
         self.started[name] = reads(replace(event, effect=done), statement, database)
 
     def commit(self, name: str) -> None:
-        form, protocol = self.form, self.protocol
+        form = self.form
         if name in self.undetermined:
             raise self.undetermined[name]
         asked_by(name)
-        event = after_attempt(form, self.started.pop(name), self.events, len(self.states), protocol)
+        event = self.attempt(self.started.pop(name))
         if event.conflict is not None:
             statement = self.litmus.transactions[name]
             if writer(form, event).retries(
                 event, statement, self.states[event.read_version], self.states[-1]
             ):
                 again = replace(event, conflict=None, error_class=None, read_version=self.newest)
-                event = after_attempt(form, again, self.events, len(self.states), protocol)
+                event = self.attempt(again)
         self.events.append(event)
         if not event.aborted:
             self.driver.ended(name)
         if event.version is not None:
             after = writer(form, event).after
             self.states += [after(self.states[-1], event)] * len(event.commits)
+
+    def attempt(self, event: Event) -> Event:
+        version, protocol = len(self.states), self.protocol
+        return after_attempt(
+            self.form, event, self.events, version, protocol, attempts=self.attempts
+        )
 
 
 def writer(form: Format, event: Event) -> Format:
@@ -278,12 +294,19 @@ def attempted(
 
 
 def after_attempt(
-    form: Format, event: Event, before: Sequence[Event], version: int, protocol: Spec | None
+    form: Format,
+    event: Event,
+    before: Sequence[Event],
+    version: int,
+    protocol: Spec | None,
+    *,
+    attempts: list[Frame] | None = None,
 ) -> Event:
     """The transaction after its attempt to become ``version``: recorded, not recorded, aborted, or in silence.
 
     ``before`` are those that ended before it, in that order; aborted ones do not count. What another writer
-    commits has a commit check and a format of its own.
+    commits has a commit check and a format of its own. The frame that ``protocol`` is asked of is added to
+    ``attempts``.
     """
     own = writer(form, event)
     if event.effect.error is not None or event.effect.footprint is None:
@@ -294,6 +317,8 @@ def after_attempt(
     check = protocol if event.under is None else event.under
     others = [e for e in before if not e.aborted]
     attempt = attempted(form, wanted, others, reasons=False)
+    if attempts is not None and check is protocol:
+        attempts.append(attempt)
     self = len(attempt.nodes) - 1
     shown = frozenset(name for name, nodes in labels(attempt, check).items() if nodes >> self & 1)
     event = replace(event, labels=shown)

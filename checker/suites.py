@@ -75,7 +75,8 @@ def smallest_suite(report: MutantReport) -> Suite:
     """
     if not is_commit_check(report.spec):
         raise IsolitmusError(
-            f"--suite is for those who write a client, which commits by a protocol; {report.spec.name} is none"
+            "--suite is for those who write a client of a table format, and"
+            f" {report.spec.name} is no protocol of one"
         )
     if not report.told:
         raise IsolitmusError(

@@ -1,6 +1,6 @@
 r"""The mutants of a spec: every other spec that one operator of its tree makes, each read back from its own text.
 
-A statement is dropped; an acyclic, irreflexive or empty axiom asks for another of the three (not in a protocol, whose
+A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom asks for another of the three (not in a protocol, whose
 commits are checked by axioms that are empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them;
 ``|`` becomes ``&`` and the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is
 changed in all places that use it.
@@ -13,7 +13,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.combine import unfolded
-from isolitmus.model.errors import SpecError
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import ClauseError
 from isolitmus.model.mutant import Mutant
 from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
 from isolitmus.specs.cat import read
@@ -23,7 +24,7 @@ from isolitmus.specs.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from isolitmus.model.spec import BinaryOp, CatExpr, Spec
+    from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
 
 __all__ = ["is_commit_check", "mutants"]
 
@@ -42,8 +43,6 @@ def mutants(spec: Spec) -> tuple[Mutant, ...]:
     3. irreflexive [Aborted] ; wr as no-aborted-read  (empty to irreflexive)
     4. empty wr as no-aborted-read  ([Aborted] dropped)
     """
-    if not spec.axioms:
-        raise SpecError(f"{spec.name} has no axiom that could be changed: it has clauses alone")
     found: list[Mutant] = []
     seen = {_meaning(spec)}
     for was, becomes, what, changed in _changed_specs(spec):
@@ -76,7 +75,9 @@ def _meaning(spec: Spec) -> tuple[object, ...]:
     """What two specs have in common that are one spec, however many lets they are made of."""
     of = spec.definitions
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
-    return tuple(replace(part, expr=_flat(unfolded(part.expr, of))) for part in parts)
+    meaning = (replace(part, expr=_flat(unfolded(part.expr, of))) for part in parts)
+    clauses = format_named(spec.format or DELTA).clauses
+    return (clauses and clauses(spec.clauses), *meaning)
 
 
 def _flat(expr: CatExpr) -> CatExpr:
@@ -94,6 +95,10 @@ def _flat(expr: CatExpr) -> CatExpr:
 
 
 def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
+    for k, clause in enumerate(spec.clauses):
+        rest_of = (*spec.clauses[:k], *spec.clauses[k + 1 :])
+        if _clauses_hold(spec, rest_of):
+            yield str(clause), "", "the clause dropped", replace(spec, clauses=rest_of)
     for name in _used(spec):
         was = f"let {name} = {expr_text(spec.definitions[name])}"
         for expr, what in _changes(spec.definitions[name]):
@@ -123,6 +128,18 @@ def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
             labels = (*others[0], Label(expr, label.name), *others[1])
             now = f"show {expr_text(expr)} as {label.name}"
             yield was, now, what, replace(spec, labels=labels)
+
+
+def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...]) -> bool:
+    """Whether a format takes these clauses for a protocol of it: it is one still, and lacks nothing."""
+    of = format_named(spec.format or DELTA).clauses
+    if of is None or not (clauses or spec.axioms):
+        return False
+    try:
+        of(clauses)
+    except ClauseError:
+        return False
+    return True
 
 
 def _said(axiom: Axiom) -> str:

@@ -20,7 +20,7 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.runs import run
 from isolitmus.checker.suites import caught, expected_alone, fewest, smallest_suite, write_suite
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, LitmusError, SpecError
+from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.relation import Relation
@@ -102,9 +102,21 @@ def test_of_a_protocol_only_empty_axioms_are_made():
     )
 
 
-def test_clauses_have_no_mutants():
-    with pytest.raises(SpecError, match="locking-serializable has no axiom that could be changed"):
-        mutants(protocol("locking-serializable"))
+def test_a_clause_that_is_said_of_everybody_without_it_is_none():
+    """``see current`` and ``lock writes X row until commit`` are so without them, too."""
+    found = [mutant.change for mutant in mutants(protocol("locking-read-committed"))]
+    assert found == [
+        "without lock reads S row until next-asked", "without lock searches U row until next-asked"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", protocols("locking"))
+def test_no_clause_of_an_engine_is_left(name):
+    report = separate_mutants(protocol(name))
+    assert report.judged
+    assert report.survivors == ()
+    for one in report.told:
+        judged_anew(report.spec, one)
 
 
 def judged_anew(spec, one):
@@ -286,7 +298,11 @@ def test_bad_arguments_are_refused(text, says):
 def test_every_file_of_arguments_is_of_a_spec():
     parts = ("rows", "merges", "middle", "middle-by-file", "oldest-rows")
     shared = {"delta", "delta-rs", *(f"databricks-{part}" for part in parts)}
-    assert shipped("equivalent").keys() - shared <= {*every_level(), *protocols()}
+    assert shipped("equivalent").keys() - shared <= {
+        *every_level(),
+        *protocols(),
+        *protocols("locking"),
+    }
 
 
 # Arguments as laws: random frames that are as an argument says, and nothing else

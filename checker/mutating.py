@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from isolitmus.model.relation import Relation
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
 
-__all__ = ["Asked", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
+__all__ = ["AskedTest", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
 
 
 def separate_mutants(
@@ -67,7 +67,7 @@ def separate_mutants(
     start, every = monotonic(), mutants(spec)
     arguments = equivalents(spec, every)
     budget = budget or Budget()
-    tests = [Asked(test, spec) for test in _tests(spec)]
+    tests = [AskedTest(test, spec) for test in _tests(spec)]
     judged = []
     for done, mutant in enumerate(every):
         if progress is not None:
@@ -84,7 +84,7 @@ def separate_mutants(
     return MutantReport(spec, tuple(judged), monotonic() - start)
 
 
-class Asked:
+class AskedTest:
     """A test, and what a spec says of it; of a protocol's also the frames by which it checked commits, so that a mutant
     that says the same of each need not carry the test out: its run is this one.
     """
@@ -143,7 +143,7 @@ def _differ(fold: Fold[Relation, int], pairs: Sequence[Changed]) -> bool:
 
 
 def _judge(
-    spec: Spec, mutant: Mutant, tests: Iterable[Asked], budget: Budget, search: dict[str, Any]
+    spec: Spec, mutant: Mutant, tests: Iterable[AskedTest], budget: Budget, search: dict[str, Any]
 ) -> JudgedMutant:
     ended = budget.spent()
     if ended is not None:
@@ -152,7 +152,7 @@ def _judge(
     return JudgedMutant(mutant, kills) if kills else _searched(spec, mutant, budget, search)
 
 
-def kills_of(mutant: Mutant, tests: Iterable[Asked]) -> Iterator[Kill]:
+def kills_of(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
     """The tests that a spec was asked of, of which the mutant says something else."""
     changed: dict[str, list[Changed]] = {}
     for asked in tests:

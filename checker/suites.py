@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.mutating import Asked, kills_of
+from isolitmus.checker.mutating import AskedTest, kills_of
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
@@ -138,7 +138,7 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
         test = expected_alone(kill.test, suite)
         if run(test, spec).expected != "met":
             raise Disagreement(f"{test.name}: {spec.name} does not do as its file expects")
-        asked = Asked(test, spec)
+        asked = AskedTest(test, spec)
         for number in suite.tells(kill.name):
             if not any(kills_of(told[number], [asked])):
                 raise Disagreement(f"{test.name}: from its text it does not tell mutant {number}")

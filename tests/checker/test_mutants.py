@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.mutating import (
-    Asked,
+    AskedTest,
     changed_exprs,
     kills_of,
     separate_mutants,
@@ -128,7 +128,7 @@ def judged_anew(spec, one):
                 check_history(test.history, one.mutant.spec)
             )
         elif not kill.found:
-            again = [*kills_of(one.mutant, [Asked(test, spec)])]
+            again = [*kills_of(one.mutant, [AskedTest(test, spec)])]
             assert [each.words for each in again] == [kill.words]
 
 
@@ -203,7 +203,7 @@ def test_the_fewest_are_the_fewest(sets):
 def test_what_need_not_be_carried_out_says_the_same(name):
     spec, rng = protocol(name), random.Random(7)
     every = [test for test in map(litmus, litmus_names()) if isinstance(test, Litmus)]
-    tests = [Asked(test, spec) for test in rng.sample(every, 40)]
+    tests = [AskedTest(test, spec) for test in rng.sample(every, 40)]
     passed = 0
     for mutant in rng.sample(mutants(spec), 20):
         changed = changed_exprs(spec, mutant.spec)

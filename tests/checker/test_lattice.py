@@ -28,7 +28,7 @@ from isolitmus.specs.litmus_file import read_litmus
     scope="module",
     params=[
         pytest.param(levels, id="main"),
-        pytest.param(every_level, id="all", marks=pytest.mark.slow),
+        pytest.param(every_level, id="all", marks=[pytest.mark.slow, pytest.mark.wide]),
     ],
 )
 def every(request):

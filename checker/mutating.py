@@ -181,8 +181,8 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
 
 def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
     """What a spec says of a test: a protocol of each transaction how it ends and at what level it is recorded, one of an
-    engine with locks also which rows its scans gave and for whom it waited, a level of an abstract history whether it is allowed, and of a test on tables so of what each protocol makes of it.
-    Empty where it says nothing, or nobody knows.
+    engine with locks also which rows its scans gave and for whom it waited, a level of an abstract history whether it is
+    allowed, and of a test on tables so of what each protocol makes of it. Empty where it says nothing, or nobody knows.
 
     >>> from isolitmus.specs import level, protocol
     >>> what_is_said(litmus("reorder"), protocol("delta-serializable"))
@@ -195,7 +195,7 @@ def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
     if isinstance(test, HistoryTest):
         verdict = str(check_history(test.history, spec))
         return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}
-    if spec.format is not None and (is_commit_check(spec) or spec.clauses):
+    if is_commit_check(spec) or spec.clauses:
         return _ends(test, spec)
     admits, permits = admission(spec), admission(outspoken(spec))
     found = {}
@@ -219,7 +219,7 @@ def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapp
         levels = sorted(event.labels - {NO_OP}) if event.version is not None else []
         found[event.name] = f"{outcome} at {' and '.join(levels)}" if levels else outcome
         given = seen[event.name].emitted
-        if given is not None and given:
+        if given:
             rows = " ".join(f"({', '.join(map(str, row))})" for row in given)
             found[event.name] += f" with {rows}"
         found[event.name] += "".join(f", waits {wait}" for wait in seen[event.name].waits)

@@ -8,7 +8,7 @@ scope each say theirs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -239,6 +239,8 @@ class Format:
     """What an observer sees of a transaction besides what there is to see of any."""
     dirty: bool = False
     """Whether others may read what a transaction writes before it commits: then those that abort are in frames."""
+    confs: Mapping[str, str] = field(default_factory=dict)
+    """The confs that its writers have, whatever their clients set."""
     reads: Callable[[Event, Statement, Database], Event] = _nothing_more
     """The transaction once it has begun, with what else of its reads its conflict check needs."""
     forestalled: Callable[[Event, Sequence[Event]], EvaluationError | None] = _nothing

@@ -6,16 +6,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.commits import after_as_logged
+from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta.snapshot import OutsideReads
 from isolitmus.checker.delta_rs.read_sets import READ_SETS, read_set
 from isolitmus.model.table import TableState
 from isolitmus.model.vocabulary import terms_of
+from isolitmus.specs.confs import vectors
 
 if TYPE_CHECKING:
-    from isolitmus.model.execution import Database, Event
+    from collections.abc import Mapping
+
+    from isolitmus.model.execution import Database, Effect, Event
+    from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
 
 __all__ = ["DELTA_RS"]
+
+CONFS = {vectors(verb): "false" for verb in ("delete", "update", "merge")}
+"""It rewrites files, also of a table whose property asks for deletion vectors: it has no code that writes one."""
+
+
+def _effect(
+    statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+) -> Effect:
+    return effect(statement, database, writer, schemas, OutsideReads(confs=CONFS))
 
 
 def _reads(event: Event, statement: Statement, database: Database) -> Event:
@@ -41,6 +56,8 @@ DELTA_RS = replace(
     name="delta-rs",
     title="delta-rs on the log of Delta",
     terms=terms_of(*DELTA.terms, *READ_SETS),
+    effect=_effect,
+    confs=CONFS,
     after=after_as_logged,
     reads=_reads,
     foreign=_foreign,

@@ -156,6 +156,17 @@ def _named(protocol: Spec) -> frozenset[str]:
     return frozenset(names_in(exprs, protocol.definitions))
 
 
+def _with_confs(litmus: Litmus, writers: Mapping[str, Format]) -> Litmus:
+    """The litmus test with the confs that the writers of its transactions have."""
+    of = litmus.client
+    clients = {
+        name: replace(of(name), conf={**of(name).conf, **form.confs})
+        for name, form in writers.items()
+        if form.confs
+    }
+    return replace(litmus, clients={**litmus.clients, **clients}) if clients else litmus
+
+
 @dataclass(slots=True)
 class _Work:
     litmus: Litmus
@@ -176,10 +187,12 @@ class _Work:
         form: Format,
         attempts: list[Frame] | None = None,
     ) -> None:
-        self.litmus, self.protocol, self.form, self.attempts = litmus, protocol, form, attempts
+        self.protocol, self.form, self.attempts = protocol, form, attempts
         self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}
-        for spec in self.own.values():
-            _format(litmus, spec)
+        own = {name: _format(litmus, spec) for name, spec in self.own.items()}
+        self.litmus = litmus = _with_confs(
+            litmus, {n: own.get(n, form) for n in litmus.transactions}
+        )
         self.events, self.started, self.undetermined = [], {}, {}
         try:
             inits = stages(self.form, litmus.tables, litmus.init)

@@ -256,15 +256,19 @@ def had_item(t, *, reader, predicate, version, item, writer):
 
 
 def new_files(t, x, table):
-    """The files that a version has and the one before has not, or not with the same rows; where commits
-    were not checked, what a commit said to add may not have come.
+    """The files that a version has and the one before has not, or not with the same rows. Where commits
+    were not checked, or row by row on files that others had changed since, what a commit said to add may
+    not have come.
     """
     event = t.events[x]
-    before = {
-        (f.path, f.dead) for f in getattr(t.states[event.version - 1].get(table), "files", ())
-    }
-    there = [f for f in t.states[event.version][table].files if (f.path, f.dead) not in before]
-    return there if t.checked else [*there, *event.effect.adds]
+    read, before, now = (
+        {(f.path, f.dead, len(f.rows)): f for f in getattr(t.states[k].get(table), "files", ())}
+        for k in (event.read_version, event.version - 1, event.version)
+    )
+    removes = event.effect.footprint.removes
+    as_read = {key for key, f in read.items() if f.path in removes} <= before.keys()
+    there = [f for key, f in now.items() if key not in before]
+    return there if t.checked and as_read else [*there, *event.effect.adds]
 
 
 def removed(t, winner, file, table):

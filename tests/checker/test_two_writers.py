@@ -76,6 +76,32 @@ def test_why_is_said_in_the_words_of_its_own_writer():
     assert "removes-could-match" in frame.relations
 
 
+MARKED = """
+title    = "Two writers of a table with deletion vectors"
+source   = "this test"
+schedule = "a"
+[table]
+columns    = "id INT"
+properties = { "delta.enableDeletionVectors" = "true" }
+init       = ["INSERT INTO t VALUES (1), (2), (3)", "DELETE FROM t WHERE id = 1"]
+[transactions]
+a = { sql = "UPDATE t SET id = 5 WHERE id = 2", protocol = "delta-rs-serializable" }
+"""
+
+
+def test_it_writes_no_deletion_vectors():
+    """Neither beside Spark, on a file with a vector of Spark's, nor in a run of its own, from the start on."""
+    test = read_litmus(MARKED, "marked")
+
+    def dead(under, clients):
+        done = execute(replace(test, clients=clients), protocol(under))
+        return [[file.dead for file in state["t"].files] for state in done.states]
+
+    assert dead("delta-serializable", {}) == [[1], [2, 0]]
+    assert dead("delta-serializable", test.clients) == [[1], [0]]
+    assert dead("delta-rs-serializable", {}) == [[0], [0]]
+
+
 def test_its_file_is_written_as_it_was_read():
     test = litmus("deleted-during-spark-optimize")
     again = read_litmus(str(test), test.name)

@@ -12,7 +12,7 @@ import typer
 from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
 from isolitmus.checker.separation import separate
-from isolitmus.checker.telling.report import Demonstration, Replay, report
+from isolitmus.checker.telling.report import Demonstration, Replay, demo_page
 from isolitmus.checker.telling.words import because, serial_words
 from isolitmus.cli.made import made
 from isolitmus.cli.options import Json
@@ -114,7 +114,7 @@ def demo(
     differing = sum(bool(r.differences) for r in runs)
     headline = _headline(runs, differing, engines.missing)
     path = out / "report.html"
-    write_whole(path, report(findings, headline, made()))
+    write_whole(path, demo_page(findings, headline, made()))
     for answer in found:
         if answer.litmus is not None:
             write_whole(out / f"{answer.litmus.name}.toml", answer.litmus.text)

@@ -28,6 +28,7 @@ VERBS = {
     "separate": "The smallest history that A admits and B forbids.",
     "compare": "Which levels imply which, with the smallest histories between neighbours; where your own one stands.",
     "sweep": "Count every candidate of a scope: what each protocol admits, and what levels say of that.",
+    "report": "A page of what a sweep on Spark has kept: counts, plots, needless aborts, the smallest of each kind.",
     "run": "Carry litmus tests out, and compare with what they expect and with the model.",
     "export": "Write litmus tests as Python: for pytest, or as a script that needs PySpark and Delta alone.",
     "install": "Install an engine that has an environment of its own, below the user's cache.",

@@ -30,8 +30,9 @@ from isolitmus.cli.options import (
     sizes,
 )
 from isolitmus.cli.output import progress, say, writes
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.number import many
+from isolitmus.pipeline.sweep_tables import KEEP
 from isolitmus.specs import scope as read_scope
 from isolitmus.specs import spec
 
@@ -91,8 +92,15 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="TABLE",
-            help="With --spark: the folder of a Delta table for the counts; if some are there, go on.",
+            metavar="DIR",
+            help="With --spark: a folder for Delta tables of what is counted; if some are there, go on.",
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(KEEP),
+            help="With --out: what tables are kept of it, each with those before it; default: findings.",
         ),
     ] = None,
     engine: Annotated[
@@ -120,6 +128,7 @@ def sweep(
             "engine": engine,
             "limit": limit,
             "out": out,
+            "keep": keep,
         }
         _none_of(given, "is for the candidates of a scope; universe 'abstract' has none")
         of = [] if level is None else [spec(name) for name in named("level", level)]
@@ -135,7 +144,7 @@ def sweep(
     }
     _none_of(given, "is for abstract histories; sweep abstract counts these")
     limit = LIMIT if limit is None else limit
-    _refuse(cores, spark, master, out)
+    _refuse(cores, spark, master, out, keep)
     carriers = [] if engine is None else named("engine", engine)
     refuse(carriers)
     inside = read_scope(scope)
@@ -144,7 +153,7 @@ def sweep(
     for n in asked:
         sweep_work(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
-    with _spark(master, out) if spark else _cores(cores) as count:
+    with _spark(master, out, keep) if spark else _cores(cores) as count:
         for n in asked:
             whole = f"{many(candidates_in(inside, n), 'candidate')} with {many(n, 'transaction')}"
             with progress(f"sweep {inside.name}") as tell:
@@ -230,8 +239,14 @@ def _carried(
     return {"replays": carried.documents, **carried.aside}
 
 
-def _refuse(cores: int | None, spark: bool, master: str | None, out: Path | None) -> None:
+def _refuse(
+    cores: int | None, spark: bool, master: str | None, out: Path | None, keep: str | None
+) -> None:
     checked_cores(cores)
+    if keep is not None and keep not in KEEP:
+        raise IsolitmusError(f"--keep is '{keep}'{near(keep, KEEP)}")
+    if keep is not None and out is None:
+        raise IsolitmusError("--keep says what is kept in the folder that --out names; name one")
     if spark and cores is not None:
         raise IsolitmusError("--cores is for a sweep without Spark; --master says how many it has")
     needs_spark(spark, master, out)
@@ -243,9 +258,9 @@ def _cores(cores: int) -> Iterator[Count]:
 
 
 @contextmanager
-def _spark(master: str | None, out: Path | None) -> Iterator[Count]:
+def _spark(master: str | None, out: Path | None, keep: str | None) -> Iterator[Count]:
     from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
     from isolitmus.pipeline.jobs import sweep as count_on_spark
 
     with open_for_sweeps(master or MASTER) as session:
-        yield partial(count_on_spark, session=session, out=out)
+        yield partial(count_on_spark, session=session, out=out, keep=keep)

@@ -185,8 +185,8 @@ class LogCommit:
         return f"version {self.version} ({self.operation}: {said})"
 
 
-def live_files(commits: Iterable[LogCommit]) -> tuple[LogFile, ...]:
-    """The files that are in force after the commits, which begin with version 0.
+def live_files(commits: Iterable[LogCommit], before: Iterable[LogFile] = ()) -> tuple[LogFile, ...]:
+    """The files that are in force after the commits, which begin with version 0, or where these were ``before``.
 
     A file is its path together with its deletion vector: a commit that deletes rows by a vector
     removes the one and adds the other.
@@ -196,7 +196,7 @@ def live_files(commits: Iterable[LogCommit]) -> tuple[LogFile, ...]:
     >>> live_files([LogCommit(0, adds=(LogFile("f"),)), deleted]) == (marked,)
     True
     """
-    files: dict[tuple[str, str], LogFile] = {}
+    files = {file.entry: file for file in before}
     for commit in commits:
         for file in commit.removes:
             files.pop(file.entry, None)

@@ -16,7 +16,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit, LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.overview import Overview
-from isolitmus.pipeline.table import Table, held, schema
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,20 +25,25 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.session import Session
 
-__all__ = ["COLUMNS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
+__all__ = ["AUDITS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
 
-COLUMNS = {
-    "audit": "STRING",
-    "table": "STRING",
-    "kind": "STRING",
-    "certainty": "STRING",
-    "versions": "ARRAY<BIGINT>",
-    "why": "STRING",
-}
-"""A row for each finding. Besides, of each table a row of kind ``table`` whose ``why`` is JSON (the versions
-audited, the counts, the notes), or of kind ``error`` whose ``why`` says why its log does not read.
-``audit`` is the id of one call.
-"""
+AUDITS = ResultTable(
+    "findings",
+    "a finding of an audit, or what else one says of a table",
+    {
+        "audit": ResultColumn("STRING", "the id of one call"),
+        "table": ResultColumn("STRING", "the path of the table"),
+        "kind": ResultColumn(
+            "STRING",
+            "what was found; table: what the audit says of the table; error: its log does not read",
+        ),
+        "certainty": ResultColumn("STRING", "certain or possible", null=True),
+        "versions": ResultColumn("ARRAY<BIGINT>", "the commits, by their versions"),
+        "why": ResultColumn(
+            "STRING", "in words; of kind table JSON: the versions audited, the counts, the notes"
+        ),
+    },
+)
 ABOUT, SAID = "isolitmus.audit", "findings of audits"
 """The table property that says what is in the table, and what it says."""
 EACH = 256
@@ -64,7 +69,7 @@ def audit_all(
     table, rows = None, []
     if out is not None:
         refuse_no_findings(out)
-        table = Table(session.spark, out, COLUMNS, ABOUT, SAID)
+        table = Table(session.spark, out, AUDITS, ABOUT, SAID)
     for first in range(0, len(paths), EACH):
         if progress is not None:
             progress(first)
@@ -72,7 +77,7 @@ def audit_all(
         try:
             with budget.stopping(session.spark.sparkContext.cancelAllJobs):
                 places = session.spark.range(0, len(some), 1, len(some))
-                found = places.mapInArrow(auditor(some, name), schema(COLUMNS))
+                found = places.mapInArrow(auditor(some, name), AUDITS.schema)
                 if table is None:
                     rows += found.collect()
                 else:
@@ -93,12 +98,13 @@ def auditor(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        kinds = {"STRING": pa.string(), "ARRAY<BIGINT>": pa.list_(pa.int64())}
-        schema = pa.schema([(column, kinds[kind]) for column, kind in COLUMNS.items()])
+        from isolitmus.pipeline.arrow import arrow_type
+
+        schema = pa.schema(list(arrow_type(AUDITS.type)))
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 rows = [
-                    dict(zip(COLUMNS, (name, paths[place], *values), strict=True))
+                    dict(zip(AUDITS.columns, (name, paths[place], *values), strict=True))
                     for values in _rows(paths[place])
                 ]
                 yield pa.RecordBatch.from_pylist(rows, schema)

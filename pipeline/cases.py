@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.session import spark_here
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import Cell, Place
-from isolitmus.pipeline.table import Table, held, schema
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
     from isolitmus.model.matrix import Matrix
 
-__all__ = ["COLUMNS", "Cases", "open_cases", "refuse_other"]
+__all__ = ["CASES", "Cases", "open_cases", "refuse_other"]
 
-COLUMNS = {
-    "matrix": "STRING",
-    "text": "STRING",
-    "engine": "STRING",
-    "protocol": "STRING",
-    "layout": "STRING",
-    "a": "STRING",
-    "winner": "STRING",
-    "predicted": "STRING",
-    "observed": "STRING",
-    "differences": "ARRAY<STRING>",
-}
-"""``text`` is the digest of the matrix's text, ``engine`` the engine's version; ``differences`` are empty
-where the engine did what the model says.
-"""
+CASES = ResultTable(
+    "cases",
+    "a case of a matrix on an engine",
+    {
+        "matrix": ResultColumn("STRING", "the name of the matrix"),
+        "text": ResultColumn("STRING", "the digest of its text"),
+        "engine": ResultColumn("STRING", "the engine's version"),
+        "protocol": ResultColumn("STRING", "the protocol that it ran under"),
+        "layout": ResultColumn("STRING", "how the table lies in files"),
+        "a": ResultColumn("STRING", "the statement that is parked before its commit"),
+        "winner": ResultColumn("STRING", "the one that commits meanwhile"),
+        "predicted": ResultColumn("STRING", "what the model says of the first"),
+        "observed": ResultColumn("STRING", "what the engine did"),
+        "differences": ResultColumn("ARRAY<STRING>", "empty where that is the same"),
+    },
+)
 ABOUT, SAID = "isolitmus.matrix", "cases of matrices"
 """The table property that says what is in the table, and what it says."""
 
@@ -47,11 +48,11 @@ class Cases:
         refuse_other(path)
         self._spark, self._engine = spark, engine
         self._of = (matrix.name, matrix.digest, version)
-        self._table = Table(spark, path, COLUMNS, ABOUT, SAID)
+        self._table = Table(spark, path, CASES, ABOUT, SAID)
 
     def known(self) -> list[Cell]:
         """The cases that are in the table."""
-        of = zip(COLUMNS, self._of, strict=False)
+        of = zip(CASES.columns, self._of, strict=False)
         where = " AND ".join(f"{column} = '{value}'" for column, value in of)
         return [
             Cell(
@@ -75,7 +76,7 @@ class Cases:
             )
             for cell in cells
         ]
-        self._table.append(self._spark.createDataFrame(rows, schema(COLUMNS)))
+        self._table.append(self._spark.createDataFrame(rows, CASES.schema))
 
 
 @contextmanager

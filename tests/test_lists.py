@@ -22,7 +22,8 @@ from isolitmus.model.number import many
 from isolitmus.model.schema import Column, Identity, Schema
 from isolitmus.model.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
-from isolitmus.specs import limits, litmus, spec
+from isolitmus.pipeline.sweep_tables import sweep_tables
+from isolitmus.specs import limits, litmus, scope, spec
 from isolitmus.specs.apart import APART, OUTSIDE
 from isolitmus.specs.catalogue import every_level, litmus_names, matrices, protocols, scopes
 from isolitmus.specs.engines import engines
@@ -51,6 +52,21 @@ def specs():
             for s, kind in found
         ],
     )
+
+
+def swept():
+    """The tables of a sweep, of a scope whose table is t (id INT, part INT)."""
+    text = ""
+    for one in sweep_tables(scope("two-partitions")).values():
+        by = f" Partitioned by {' and '.join(f'`{c}`' for c in one.by)}." if one.by else ""
+        checks = "".join(f" CHECK `{check}`." for check in one.checks.values())
+        text += f"\n### {one.name}\n\nA row is {one.row}.{by}{checks}\n"
+        rows = [
+            [f"`{name}`", f"`{c.type}`", f"{c.comment}{'; or NULL' if c.null else ''}"]
+            for name, c in one.columns.items()
+        ]
+        text += table(["column", "type", "what it holds"], rows)
+    return text
 
 
 def names(terms):
@@ -367,6 +383,7 @@ LISTS = {
     "counts": counts,
     "measures": measures,
     "observations": observed,
+    "sweep tables": swept,
 }
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
-from isolitmus.checker.counting.space import Space
+from isolitmus.checker.counting.space import FAILS, Space
 from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally
 from isolitmus.checker.counting.verdicts import Judge
 from isolitmus.checker.running.recorded import unrecorded
@@ -39,8 +39,6 @@ SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some ord
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
 MOST_STATES = 200_000
 """After a shard with so many states known, about half a gigabyte, all is forgotten; counts stay."""
-IDLE, FAILS = -1, -2
-"""Instead of a commit: the statement changes no file and the scope skips that; it fails."""
 
 
 class _View(NamedTuple):
@@ -61,7 +59,7 @@ class _ViewPrefix(NamedTuple):
 
 class Kernel:
     """Counts the candidates of a scope with n writers under protocols and levels, shard by shard. ``check`` is
-    called again and again meanwhile, and may end it.
+    called again and again meanwhile, and may end it. With ``kinds`` what levels forbid is counted by its kind, too.
 
     >>> from isolitmus.checker.counting.tally import shards
     >>> from isolitmus.specs import scope, spec
@@ -74,9 +72,15 @@ class Kernel:
     check: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(
-        self, scope: Scope, n: int, protocols: Sequence[Spec], levels: Sequence[Spec]
+        self,
+        scope: Scope,
+        n: int,
+        protocols: Sequence[Spec],
+        levels: Sequence[Spec],
+        *,
+        kinds: bool = False,
     ) -> None:
-        self.scope, self.n = scope, n
+        self.scope, self.n, self.kinds = scope, n, kinds
         self.levels = (*map(outspoken, levels), SOME_ORDER, LOG_ORDER)
         self.own = len(protocols)
         self.reticent = [spec for spec in protocols if spec.silences]
@@ -97,7 +101,7 @@ class Kernel:
         self.shard = shard
         self.choices: list[tuple[int, int]] = []
         self.states = [0]
-        self.found: list[Prefix] = []
+        self.found: list[tuple[_View, Prefix]] = []
         self.failed = 0
         self.failure: FailedStatement | None = None
         lines = [_ViewPrefix(view, (), view.judge.root, False) for view in self.views]
@@ -107,12 +111,12 @@ class Kernel:
             [level.name for level in self.levels[:-2]],
         )
         tallies.failed, tallies.failure = self.failed, self.failure
-        for prefix in self.found:
+        for view, prefix in self.found:
             for b, protocol in enumerate(self.protocols):
                 if prefix.admitted >> b & 1:
                     tally = tallies.of[protocol.name]
                     if b < self.own:
-                        self._add(tally, prefix)
+                        self._add(tally, view, prefix)
                     else:
                         tally.silent += prefix.count
             prefix.forget()
@@ -132,7 +136,7 @@ class Kernel:
         self.options: dict[tuple[int, int], list[int]] = {}
         self._idle.clear()
 
-    def _add(self, tally: Tally, prefix: Prefix) -> None:
+    def _add(self, tally: Tally, view: _View, prefix: Prefix) -> None:
         tally.admitted += prefix.count
         tally.unexplained += prefix.unexplained
         tally.not_log_order += prefix.not_log_order
@@ -140,7 +144,10 @@ class Kernel:
             if prefix.forbidden >> b & 1:
                 tally.forbidden[level.name] += prefix.count
                 assert prefix.first is not None
-                tally.offer(level.name, (self.shard.init, *prefix.first))
+                first = (self.shard.init, *prefix.first)
+                tally.offer(level.name, first)
+                if self.kinds:
+                    tally.sort(level.name, view.judge.kind(prefix, b), prefix.count, first)
 
     # One step: what may come after a prefix
 
@@ -232,18 +239,10 @@ class Kernel:
         """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
         known = self.options.get((state, position))
         if known is None:
-            known = [self._option(state, k, position) for k in range(len(self.scope.statements))]
+            found = self.space.options(state, position)
+            known = [number if number < 0 else commit(number) for number in found]
             self.options[state, position] = known
         return known
-
-    def _option(self, state: int, k: int, position: int) -> int:
-        effect = self.space.run(state, k, position)
-        done = self.space.done[effect].effect
-        if done.error is not None or done.footprint is None:
-            return FAILS
-        if self.scope.noops == "skip" and done.footprint.empty:
-            return IDLE
-        return commit(effect)
 
     def _fails(self, k: int, version: int, position: int) -> None:
         """Count all candidates that begin like this."""
@@ -302,7 +301,7 @@ class Kernel:
     def _leaf(self, line: _ViewPrefix, vocabulary: int) -> None:
         view, commits, prefix, _ = line
         if not prefix.count:
-            self.found.append(prefix)
+            self.found.append((view, prefix))
         prefix.count += 1
         forbidden = view.judge.forbidden(prefix)
         if not forbidden:

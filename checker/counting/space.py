@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.statement import Statement
 
-__all__ = ["Done", "Space", "transaction"]
+__all__ = ["FAILS", "IDLE", "Done", "Space", "transaction"]
+
+IDLE, FAILS = -1, -2
+"""Instead of an effect: the statement changes no file and the scope skips that; it fails."""
 
 RowAt = tuple[str, str, str]
 """A version of a row: table, identity, writer."""
@@ -86,6 +89,7 @@ class Space:
         self._footings: dict[Hashable, int] = {}
         self._bags: dict[Hashable, int] = {}
         self._runs: dict[tuple[int, int, int], int] = {}
+        self._options: dict[tuple[int, int], list[int]] = {}
         self._scans: dict[tuple[int, int], Scans | None] = {}
         self._left: dict[tuple[int, int, int, int], bool] = {}
         self._alike: dict[Hashable, int] = {}
@@ -124,6 +128,21 @@ class Space:
                 known = self._alike[alike] = self._number(made, state, k, position)
             self._runs[state, k, position] = known
         return known
+
+    def options(self, state: int, position: int) -> list[int]:
+        """What comes of each statement at a commit position on a state: an effect, IDLE or FAILS."""
+        known = self._options.get((state, position))
+        if known is None:
+            known = [self._option(state, k, position) for k in range(len(self.scope.statements))]
+            self._options[state, position] = known
+        return known
+
+    def _option(self, state: int, k: int, position: int) -> int:
+        number = self.run(state, k, position)
+        done = self.done[number].effect
+        if done.error is not None or done.footprint is None:
+            return FAILS
+        return IDLE if self.scope.noops == "skip" and done.footprint.empty else number
 
     def _inputs(self, state: int, k: int, position: int) -> Hashable:
         """What the effect of a statement on a state depends on."""

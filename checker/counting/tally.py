@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
 
 __all__ = [
+    "BrokenKind",
     "Choices",
     "FailedStatement",
     "First",
@@ -37,6 +38,15 @@ class Shard(NamedTuple):
 
     init: int
     choices: Choices
+
+
+class BrokenKind(NamedTuple):
+    """What is broken, whoever breaks it."""
+
+    axiom: str
+    """The axiom of the level."""
+    relations: tuple[str, ...]
+    """Those of the dependencies that break it, along them; of a cycle from where that is first in the alphabet."""
 
 
 class FailedStatement(NamedTuple):
@@ -64,6 +74,8 @@ class Tally:
     """How many of them each level forbids."""
     first: dict[str, First] = field(default_factory=dict)
     """The first that each level forbids."""
+    kinds: dict[str, dict[BrokenKind, tuple[int, First]]] = field(default_factory=dict)
+    """Of those that each level forbids how many are of a kind, and the first, if kinds were asked for."""
     unexplained: int = 0
     """How many of them no serial order explains at some version."""
     not_log_order: int = 0
@@ -91,6 +103,12 @@ class Tally:
         if level not in self.first or found < self.first[level]:
             self.first[level] = found
 
+    def sort(self, level: str, kind: BrokenKind, number: int, found: First) -> None:
+        """Count some more that a level forbids as of a kind, of which this is the first."""
+        kinds = self.kinds.setdefault(level, {})
+        before, first = kinds.get(kind, (0, found))
+        kinds[kind] = before + number, min(first, found)
+
     def add(self, other: Tally) -> None:
         """Count what another one has counted, too."""
         self.admitted += other.admitted
@@ -101,6 +119,9 @@ class Tally:
             self.forbidden[level] = self.forbidden.get(level, 0) + number
         for level, found in other.first.items():
             self.offer(level, found)
+        for level, kinds in other.kinds.items():
+            for kind, (number, found) in kinds.items():
+                self.sort(level, kind, number, found)
 
 
 @dataclass(slots=True)
@@ -150,7 +171,7 @@ def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
     size, depth = len(scope.statements), 1
     while depth < n and prod(size * j for j in range(depth + 1, n + 1)) > largest:
         depth += 1
-    return Shards(len(scope.inits), size, depth, count(scope, n))
+    return Shards(len(scope.inits), size, depth, count(scope, n), largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +179,15 @@ class Shards(Sequence[Shard]):
     """Candidates cut by initial table and first choices, in their fixed order, all of one size."""
 
     inits: int
+    """How many initial tables there are."""
     statements: int
+    """How many statements."""
     depth: int
+    """How many choices are those of a shard."""
     candidates: int
+    """How many there are in all."""
+    largest: int
+    """The most candidates that one was to have."""
 
     @property
     def each(self) -> int:

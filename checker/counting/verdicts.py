@@ -7,10 +7,12 @@ names of each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.pairs import decides
+from isolitmus.checker.counting.tally import BrokenKind
 from isolitmus.checker.reading.admission import admission
+from isolitmus.checker.reading.graph import violations
 from isolitmus.checker.reading.monotone import monotone
 
 if TYPE_CHECKING:
@@ -18,11 +20,42 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.counting.pairs import Layout
     from isolitmus.checker.counting.tally import Choices
+    from isolitmus.model.frame import Frame
     from isolitmus.model.spec import Spec
 
     Rows = tuple[int, ...]
 
-__all__ = ["Judge", "Prefix"]
+__all__ = ["Broken", "Judge", "Prefix", "broken"]
+
+
+class Broken(NamedTuple):
+    """What a spec finds broken."""
+
+    axiom: str
+    """Its axiom."""
+    test: str
+    """What that asks for: ``acyclic``, …"""
+    dependencies: tuple[tuple[int, int, str], ...]
+    """What breaks it: from and to whom, by commit position from 1, and the relation."""
+
+    @property
+    def kind(self) -> BrokenKind:
+        """What is broken, whoever breaks it.
+
+        >>> Broken("order", "acyclic", ((1, 2, "wr"), (2, 1, "rw"))).kind.relations
+        ('rw', 'wr')
+        """
+        names = tuple(relation for _, _, relation in self.dependencies)
+        turns = range(len(names)) if self.test == "acyclic" else range(1)
+        return BrokenKind(self.axiom, min(names[k:] + names[:k] for k in turns))
+
+
+def broken(frame: Frame, spec: Spec) -> Broken:
+    """What a spec that does not admit a frame finds broken first."""
+    first = violations(frame, spec)[0]
+    place = {name: position for position, name in enumerate(frame.nodes, 1)}
+    edges = ((place[e.source], place[e.target], e.kind) for e in first.cycle)
+    return Broken(first.axiom, first.kind, tuple(edges))
 
 
 class _Some:
@@ -31,6 +64,7 @@ class _Some:
     def __init__(self, layout: Layout, specs: Mapping[int, Spec]) -> None:
         self.layout = layout
         self.names = frozenset[str]().union(*(spec.needs for spec in specs.values()))
+        self.specs = specs
         self.judges = {b: admission(spec) for b, spec in specs.items()}
         self.masks: list[int] = []
         self.known: dict[Rows, int] = {}
@@ -69,6 +103,7 @@ class Prefix:
         "for_levels",
         "for_protocols",
         "forbidden",
+        "kinds",
         "not_log_order",
         "unexplained",
     )  # fmt: skip
@@ -78,6 +113,7 @@ class Prefix:
         self.admitted, self.alive = admitted, alive
         self.below: dict[int, Prefix | None] = {}
         self.forbidden = -1
+        self.kinds: dict[int, BrokenKind] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -130,3 +166,10 @@ class Judge:
         if prefix.forbidden < 0:
             prefix.forbidden = self._every_level & ~self._levels.admitting(prefix.for_levels)
         return prefix.forbidden
+
+    def kind(self, prefix: Prefix, level: int) -> BrokenKind:
+        """Of what kind the commits of a prefix are that a level, by its number, forbids; kept in ``kinds``."""
+        if level not in prefix.kinds:
+            frame = self._levels.layout.frame(prefix.for_levels)
+            prefix.kinds[level] = broken(frame, self._levels.specs[level]).kind
+        return prefix.kinds[level]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.values import Rows
 
-__all__ = ["Advice", "Demonstration", "Replay", "report"]
+__all__ = ["Advice", "Demonstration", "Replay", "demo_page"]
 
 TRIED = 4
 """Up to so many writers, the table that every serial order of them gives is shown."""
@@ -127,7 +127,7 @@ BEFORE = {
 }
 
 
-def report(findings: Sequence[Demonstration], headline: str, made: Made) -> str:
+def demo_page(findings: Sequence[Demonstration], headline: str, made: Made) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped."""
     replays = [replay for finding in findings for replay in finding.replays]
     return render_template(

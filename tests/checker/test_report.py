@@ -20,7 +20,7 @@ from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.telling.figures import Made
 from isolitmus.checker.telling.notebook import separation_html
-from isolitmus.checker.telling.report import Advice, Demonstration, Replay, report
+from isolitmus.checker.telling.report import Advice, Demonstration, Replay, demo_page
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.litmus_file import read_litmus
@@ -53,7 +53,7 @@ def page(found, *replays, headline="The model replayed on itself.", advised=()):
     finding = Demonstration(
         found, replays, "A title", "What was promised.", "Why it matters.", tuple(advised)
     )
-    text = report([finding], headline, MADE)
+    text = demo_page([finding], headline, MADE)
     return re.sub(r"in \d+\.\d s", "in … s", text)
 
 

@@ -31,6 +31,7 @@ WRITERS = {
     ("audit", "html"): ["t"],
     ("audit", "out"): ["t", "--spark"],
     ("sweep", "out"): ["two-partitions", "--spark"],
+    ("report", "html"): ["data"],
     ("matrix", "evidence"): ["--engine", "delta"],
     ("matrix", "out"): ["--engine", "delta"],
     ("explore", "evidence"): ["--count", "1"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker import audit
-from isolitmus.pipeline.audits import COLUMNS, auditor, audits_of
+from isolitmus.pipeline.audits import AUDITS, auditor, audits_of
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
@@ -34,7 +34,7 @@ def test_rows_of_tables_hold_what_the_audits_find(tables):
     paths = [str(table) for table in tables]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1, 2], [3])])
     rows = [row for batch in auditor(paths, "x")(batches) for row in batch.to_pylist()]
-    assert {tuple(row) for row in rows} == {tuple(COLUMNS)}
+    assert {tuple(row) for row in rows} == {tuple(AUDITS.columns)}
     audits, errors = audits_of({path: path for path in paths}, reversed(rows))
     here = [audit(table) for table in tables[:3]]
     assert list(map(without_seconds, audits)) == list(map(without_seconds, here))

@@ -1,0 +1,51 @@
+"""``isolitmus report``: a page of what a sweep has kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isolitmus.cli.forms import Forms
+from isolitmus.cli.options import Json
+from isolitmus.cli.output import progress, say, writes
+from isolitmus.specs.writing import write_whole
+
+__all__ = ["report"]
+
+FORMS = Forms()
+
+
+@writes(html=False)
+def report(
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="What sweep --spark --out DIR wrote.")
+    ],
+    *,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page; default: DIR.html.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """No Spark is needed. With --json what the page says is printed, and a page is written if --html names one. Exit
+    status 0.
+    """
+    from isolitmus.cli.made import made
+    from isolitmus.pipeline.sweep_folder import SweepFolder
+    from isolitmus.pipeline.sweep_report import page_of, summed
+
+    form = FORMS.chosen(None, as_json=as_json)
+    there = Path(folder)
+    with progress(f"report {folder}"):
+        tables = SweepFolder(there)
+        page = summed(tables)
+    form.show([page], page.to_json)
+    if html is not None or not as_json:
+        file = html or there.with_name(f"{there.resolve().name}.html")
+        with progress(f"report {folder}"):
+            written = page_of(tables, page, made())
+        write_whole(file, written)
+        if not form.quiet:
+            say(f"{file} is written.")
+    return 0

@@ -1,0 +1,64 @@
+"""The report of a sweep's tables: what their rows say, by queries, and the page of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.telling.sweep_page import (
+    CountedPair,
+    FoundKind,
+    Stops,
+    SweepPage,
+    sweep_page,
+)
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs.litmus_file import read_litmus
+
+if TYPE_CHECKING:
+    from isolitmus.checker.telling.figures import Made
+    from isolitmus.pipeline.sweep_folder import SweepFolder
+
+__all__ = ["page_of", "summed"]
+
+COUNTS = """
+    SELECT size, sum(candidates), protocol, level, sum(admitted), sum(forbidden), sum(unexplained), sum(not_log_order)
+    FROM counts GROUP BY size, protocol, level ORDER BY size, protocol, level
+"""
+STOPS = """
+    SELECT protocol, level, steps[stopped].statement, steps[stopped_by].statement, count(*),
+           count(*) FILTER (verdict = 'allowed')
+    FROM executions e JOIN candidates USING (size, rank) JOIN verdicts USING (size, rank)
+    WHERE e.outcome = 'aborted' AND stopped_by IS NOT NULL
+    GROUP BY ALL ORDER BY ALL
+"""
+KINDS = """
+    SELECT size, protocol, level, axiom, relations, candidates, litmus
+    FROM findings ORDER BY size, protocol, level, rank
+"""
+
+
+def summed(folder: SweepFolder) -> SweepPage:
+    """What the tables say."""
+    stops = folder.rows(STOPS) if folder.has("verdicts") else []
+    kinds = folder.rows(KINDS) if folder.has("findings") else []
+    patterns = folder.rows("SELECT sql FROM statements ORDER BY statement")
+    return SweepPage(
+        folder.scope.title,
+        folder.scope.source,
+        [sql for (sql,) in patterns],
+        [CountedPair(*row) for row in folder.rows(COUNTS)],
+        [Stops(*row) for row in stops],
+        [FoundKind(*row) for row in kinds],
+    )
+
+
+def page_of(folder: SweepFolder, page: SweepPage, made: Made) -> str:
+    """The page of the tables in a folder."""
+    tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]
+    return sweep_page(page, tests, folder.specs(), made)
+
+
+def _test(text: str, name: str) -> Litmus:
+    test = read_litmus(text, name)
+    assert isinstance(test, Litmus)
+    return test

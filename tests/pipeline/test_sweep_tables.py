@@ -1,0 +1,161 @@
+"""The tables of a sweep hold what was counted, and what each candidate is by itself."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise, product
+
+import pytest
+
+from isolitmus.checker import check, run
+from isolitmus.checker.counting.listing import Listing
+from isolitmus.checker.counting.tally import shards
+from isolitmus.checker.running.execute import execute
+from isolitmus.checker.searching.universe import candidate
+from isolitmus.checker.sweeps import finished, sweep, sweep_work
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import TOOK_EFFECT
+from isolitmus.specs import protocol, scope
+from isolitmus.specs.cat import read
+
+pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
+
+from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
+from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
+from isolitmus.pipeline.shards import ShardTask, counter, tallies_of  # noqa: E402
+from isolitmus.pipeline.sweep_tables import KEEP, kept, sweep_tables  # noqa: E402
+
+QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")
+
+
+def rows_of(work, keep, largest=500):
+    """The rows of each table, as workers give them, in two tasks."""
+    cut = shards(work.scope, work.n, largest)
+    every = sweep_tables(work.scope)
+    tables = {name: every[name] for name in kept(keep)}
+    task = ShardTask(
+        f"{work.scope.name} {work.n} {keep} {len(work.protocols)}",
+        work,
+        cut,
+        tables,
+        kinds=keep != "counts",
+    )
+    wanted = list(range(len(cut)))
+    batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in (wanted[:3], wanted[3:])])
+    found = defaultdict(list)
+    for batch in counter(task, wanted)(batches):
+        for row in batch.to_pylist():
+            ((name, values),) = ((n, v) for n, v in row.items() if v is not None)
+            found[name].append(values)
+    return found
+
+
+def without_seconds(document):
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+def work_of(name, n, protocols=()):
+    asked = [*map(protocol, ("delta-serializable", "delta-write-serializable")), *protocols]
+    return sweep_work(scope(name), n, protocols=asked)
+
+
+SWEPT = [("two-partitions", 3), ("rows", 2), ("fourteen-writers", 2), ("orders", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n"), SWEPT)
+def test_the_rows_add_up_to_the_counts(name, n):
+    work = work_of(name, n, [QUIET])
+    rows = rows_of(work, "verdicts")
+    total = tallies_of(work, rows["counts"])
+    counted = sweep(work.scope, n, protocols=work.protocols)
+    assert without_seconds(finished(work, total, 0).to_json()) == without_seconds(counted.to_json())
+    assert [row["rank"] for row in rows["candidates"]] == list(range(counted.candidates))
+    history = {row["rank"]: row for row in rows["histories"]}
+    outcome = Counter(row["outcome"] for row in rows["candidates"])
+    assert outcome["history"] == len(history)
+    forbidden = Counter(
+        (row["rank"], row["level"]) for row in rows["verdicts"] if row["verdict"] == "forbidden"
+    )
+    for under, tally in counted.protocols.items():
+        own = [row for row in rows["executions"] if row["protocol"] == under]
+        assert len(own) == outcome["history"] + outcome["failed"]
+        admitted = [row["rank"] for row in own if row["outcome"] == "admitted"]
+        assert len(admitted) == tally.admitted
+        assert sum(row["outcome"] == "silent" for row in own) == tally.silent
+        assert sum(bool(history[k]["unexplained"]) for k in admitted) == tally.unexplained
+        assert sum(not history[k]["log_order"] for k in admitted) == tally.not_log_order
+        for level_, number in tally.forbidden.items():
+            assert sum(forbidden[k, level_] for k in admitted) == number
+    failed = {row["rank"] for row in rows["executions"] if row["outcome"] == "failed"}
+    assert len(failed) == counted.failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two-partitions", "rows"])
+def test_of_two_writers_each_row_is_what_the_candidate_is_alone(name):
+    """By the litmus test that it is, carried out: apart from the kernel and what it remembers."""
+    work = work_of(name, 2)
+    rows = rows_of(work, "verdicts")
+    executions = {(row["protocol"], row["rank"]): row for row in rows["executions"]}
+    verdicts = {(row["level"], row["rank"]): row for row in rows["verdicts"]}
+    histories = {row["rank"]: row for row in rows["histories"]}
+    steps = [list(product(range(len(work.scope.statements)), range(k))) for k in (1, 2)]
+    every = product(range(len(work.scope.inits)), *steps)
+    for rank, (init, *choices) in enumerate(every):
+        own = rows["candidates"][rank]
+        assert own["rank"] == rank == rank_of(work, (init, 0, tuple(choices)))
+        assert (own["init"], [tuple(step.values()) for step in own["steps"]]) == (init, choices)
+        made = candidate(work.scope, work.scope.inits[init], choices, ())
+        assert (made is None) == (own["outcome"] != "history")
+        if made is None:
+            continue
+        test = made.litmus("one", "", "")
+        names = [e.name for e in sorted(execute(test).events, key=lambda e: e.version)]
+        history = histories[rank]
+        assert [[tuple(row.values()) for row in v["t"]] for v in history["tables"]] == [
+            list(state["t"].rows()) for state in made.states
+        ]
+        for spec in work.protocols:
+            judged, row = run(test, spec), executions[spec.name, rank]
+            outcomes = [judged.run.transactions[one].outcome for one in names]
+            stopped = [k for k, one in enumerate(outcomes, 1) if one not in TOOK_EFFECT]
+            if stopped:
+                exception = row["exception"]
+                assert (row["outcome"], row["stopped"], exception) == (
+                    "aborted", stopped[0], outcomes[stopped[0] - 1],
+                )  # fmt: skip
+                continue
+            assert row["outcome"] == "admitted"
+            orders = {
+                tuple(names.index(one) + 1 for one in o.split()) for o in judged.serial.orders
+            }
+            assert set(map(tuple, history["serial_orders"])) == orders
+            assert history["unexplained"] == list(judged.serial.unexplained)
+        for asked, said in check(test, work.levels).levels.items():
+            assert verdicts[asked, rank]["verdict"] == str(said)
+
+
+def test_a_finding_is_the_first_of_its_kind_and_all_are_counted():
+    work = work_of("two-partitions", 3)
+    counted = tallies_of(work, rows_of(work, "findings")["counts"])
+    found = list(findings(work, counted))
+    for row in found:
+        of = [r for r in found if (r["protocol"], r["level"]) == (row["protocol"], row["level"])]
+        tally = counted.of[row["protocol"]]
+        assert sum(r["candidates"] for r in of) == tally.forbidden[row["level"]]
+        assert sum(r["smallest"] for r in of) == 1
+        assert f"[expect.{row['protocol']}]" in row["litmus"]
+    assert {row["level"] for row in found} == {"log-serializable", "write-serializable"}
+
+
+def test_what_cannot_be_listed_is_refused():
+    with pytest.raises(IsolitmusError, match=r"commits that find nothing to do.*can be kept"):
+        refuse_unlisted(sweep_work(scope("no-ops"), 2), "verdicts")
+    with pytest.raises(IsolitmusError, match="no-ops keeps what finds nothing to do"):
+        Listing(sweep_work(scope("no-ops"), 2))
+    with pytest.raises(IsolitmusError, match="changes the columns of t"):
+        refuse_unlisted(sweep_work(scope("altered"), 2), "verdicts")
+
+
+def test_every_keep_keeps_what_the_one_before_keeps():
+    tables = [set(names) for names in KEEP.values()]
+    assert all(fewer <= more for fewer, more in pairwise(tables))

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import partial
+from glob import glob, has_magic
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.judged_files import FORMATS, history_files, judged_files
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
-from isolitmus.cli.histories import FORMATS, judged_files
-from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import say, warn
-from isolitmus.cli.refused import by_reason, worst
+from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark
+from isolitmus.cli.output import progress, say, warn, writes
+from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.specs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from isolitmus.checker.checks import Checked
-    from isolitmus.cli.refused import Refusal
+    from isolitmus.cli.forms import Form
+    from isolitmus.pipeline.checks import BulkCheck
 
 __all__ = ["check"]
 
 FORMS = Forms(*PICTURES, *TABLES)
 
 
+@writes(out=True)
 def check(
     files: Annotated[
         list[str],
@@ -43,13 +52,27 @@ def check(
         str, typer.Option("--format", metavar="|".join(FORMATS), help="What the files are.")
     ] = "auto",
     *,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark", help="Judge on Spark, a file each task; folders are looked through."
+        ),
+    ] = False,
+    master: Master = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="With --spark: the folder of a Delta table for the verdicts."
+        ),
+    ] = None,
     time: Time = None,
     memory: Memory = None,
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
     """What cannot be read, or be asked a level, is passed over and told at the end. The exit status is 2 if anything
-    was refused, else 1 if a level forbids a history, else 3 if one is unknown or a spec silent on it, else 0.
+    was refused, else 1 if a level forbids a history, else 3 if one is unknown or a spec silent on it, else 0. On Spark
+    a file that does not read has a row that says so, and the status is 1.
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = budget(time, memory)
@@ -59,12 +82,20 @@ def check(
     if "all" in asked and len(asked) > 1:
         raise IsolitmusError(f"--level is '{level}'; all stands alone")
     every = asked == ["all"]
+    needs_spark(spark, master, out)
+    if spark:
+        if form.word not in {None, "json"}:
+            raise IsolitmusError(f"--as {form.word} is for few histories; --spark writes a table")
+        inside = [one for name in files for one in _looked_through(name, format_)]
+        with _checker(master, out, None if every else asked) as check_on_spark:
+            bulk = check_on_spark(inside, budget=within)
+        return _close(bulk, form)
     results: list[Checked] = []
     names: list[str] = []
     verdicts: list[str] = []
     refused: list[Refusal] = []
     for name, counted, checked in judged_files(
-        files, None if every else asked, format_, within, refused
+        files, None if every else asked, format_, within, lambda n, e: refused.append(Refusal(n, e))
     ):
         verdicts += map(str, checked.levels.values())
         results.append(checked)
@@ -85,3 +116,49 @@ def check(
     found |= {1} if "forbidden" in verdicts else set()
     found |= {3} if {"unknown", "silent"} & {*verdicts} else set()
     return worst(found)
+
+
+@contextmanager
+def _checker(
+    master: str | None, out: Path | None, levels: list[str] | None
+) -> Iterator[Callable[..., BulkCheck]]:
+    from isolitmus.pipeline.checks import check_all, refuse_other_check
+    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+
+    if out is not None:
+        refuse_other_check(out, levels)
+    with open_for_sweeps(master or MASTER) as session, progress("check on Spark") as tell:
+        yield partial(
+            check_all,
+            session=session,
+            levels=levels,
+            out=out,
+            progress=lambda k: tell(f"{k:,} files"),
+        )
+
+
+def _close(done: BulkCheck, form: Form) -> int:
+    """What was judged in bulk, printed, and the exit status."""
+    form.show([], done.to_json)
+    if not form.quiet:
+        for line in done.lines():
+            say(line)
+    if done.ended is not None:
+        return 3
+    verdicts = {verdict for of in done.levels.values() for verdict in of}
+    return 1 if done.unread or "forbidden" in verdicts else 3 if verdicts - {"allowed"} else 0
+
+
+def _looked_through(name: str, format_: str) -> Iterator[tuple[str, Path]]:
+    """The files that a name, a pattern or a folder with folders stands for."""
+    # Path.glob takes no pattern from the root
+    names = sorted(glob(name, recursive=True)) if has_magic(name) else [name]  # noqa: PTH207
+    if not names:
+        raise IsolitmusError(f"{name}: no file is called so")
+    for one in names:
+        path = Path(one)
+        inside = [p for p in sorted(path.rglob("*")) if is_delta_table(p)] if path.is_dir() else []
+        if inside and not is_delta_table(path):
+            yield from (("delta", table) for table in inside)
+            continue
+        yield from history_files(one, format_)

@@ -22,6 +22,9 @@ from isolitmus.model.number import many
 from isolitmus.model.schema import Column, Identity, Schema
 from isolitmus.model.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
+from isolitmus.pipeline.audits import AUDITS
+from isolitmus.pipeline.cases import CASES
+from isolitmus.pipeline.checks import VERDICTS
 from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import limits, litmus, scope, spec
 from isolitmus.specs.apart import APART, OUTSIDE
@@ -54,18 +57,22 @@ def specs():
     )
 
 
+def columns(one):
+    """The columns of a table of results."""
+    rows = [
+        [f"`{name}`", f"`{c.type}`", f"{c.comment}{'; or NULL' if c.null else ''}"]
+        for name, c in one.columns.items()
+    ]
+    return table(["column", "type", "what it holds"], rows)
+
+
 def swept():
     """The tables of a sweep, of a scope whose table is t (id INT, part INT)."""
     text = ""
     for one in sweep_tables(scope("two-partitions")).values():
         by = f" Partitioned by {' and '.join(f'`{c}`' for c in one.by)}." if one.by else ""
         checks = "".join(f" CHECK `{check}`." for check in one.checks.values())
-        text += f"\n### {one.name}\n\nA row is {one.row}.{by}{checks}\n"
-        rows = [
-            [f"`{name}`", f"`{c.type}`", f"{c.comment}{'; or NULL' if c.null else ''}"]
-            for name, c in one.columns.items()
-        ]
-        text += table(["column", "type", "what it holds"], rows)
+        text += f"\n### {one.name}\n\nA row is {one.row}.{by}{checks}\n{columns(one)}"
     return text
 
 
@@ -384,6 +391,9 @@ LISTS = {
     "measures": measures,
     "observations": observed,
     "sweep tables": swept,
+    "table of checks": lambda: columns(VERDICTS),
+    "table of audits": lambda: columns(AUDITS),
+    "table of a matrix": lambda: columns(CASES),
 }
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks import check
 from isolitmus.checker.running.form_verdicts import NAMED_FORMS
-from isolitmus.cli.refused import Refusal
 from isolitmus.model.errors import IsolitmusError, RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
@@ -21,7 +20,7 @@ from isolitmus.specs.formats import format_named
 from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.checks import Checked
     from isolitmus.model.budget import Budget
@@ -29,7 +28,9 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["FORMATS", "judged_files"]
+    Refuse = Callable[[str, IsolitmusError], object]
+
+__all__ = ["FORMATS", "history_files", "judged_file", "judged_files"]
 
 FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
 PERMUTED = ".spec"
@@ -41,27 +42,34 @@ def judged_files(
     asked: Sequence[str] | None,
     format_: str,
     budget: Budget,
-    refused: list[Refusal],
+    refuse: Refuse,
 ) -> Iterator[tuple[str, str, Checked]]:
     """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
-    What cannot be read, or be asked these levels, is ``refused``, and keeps no other from its turn.
+    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn.
     """
     for name in names:
         try:
-            found = _found(name, format_)
+            found = history_files(name, format_)
         except IsolitmusError as error:
-            refused.append(Refusal(name, error))
+            refuse(name, error)
             continue
         for kind, path in found:
-            judged = _judged(kind, path, asked, budget, refused)
-            try:
-                yield from judged
-            except IsolitmusError as error:
-                refused.append(Refusal(str(path), error))
+            yield from judged_file(kind, path, asked, budget, refuse)
 
 
-def _found(name: str, format_: str) -> list[tuple[str, Path]]:
-    """The paths of the histories that a name stands for, each with its format."""
+def judged_file(
+    kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
+) -> Iterator[tuple[str, str, Checked]]:
+    """The histories of one file, as ``judged_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
+    judged = _judged(kind, path, asked, budget, refuse)
+    try:
+        yield from judged
+    except IsolitmusError as error:
+        refuse(str(path), error)
+
+
+def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
+    """The paths of the histories that a name stands for, each with its format. IsolitmusError for a name of none."""
     path = Path(name)
     kind = _format(name, format_)
     if kind == "delta":
@@ -84,7 +92,7 @@ def _judged(
     path: Path,
     asked: Sequence[str] | None,
     budget: Budget,
-    refused: list[Refusal],
+    refuse: Refuse,
 ) -> Iterator[tuple[str, str, Checked]]:
     """The histories of a file; IsolitmusError for a level that asks for more than they have."""
     forms = [name for name in asked or () if name in NAMED_FORMS]
@@ -99,20 +107,20 @@ def _judged(
             checked = check(test, _specs(asked, test), forms=forms, budget=budget)
             yield str(path), checked.counted, _answered(checked, asked, path.name)
         case "pg":
-            yield from _permuted(path, asked, budget, refused)
+            yield from _permuted(path, asked, budget, refuse)
         case recorded:
             yield str(path), *_recorded(path, asked, recorded, budget)
 
 
 def _permuted(
-    path: Path, asked: Sequence[str] | None, budget: Budget, refused: list[Refusal]
+    path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
 ) -> Iterator[tuple[str, str, Checked]]:
     """What levels say of each permutation; those that are not read are refused."""
     from isolitmus.checker.permutations.histories import permutation_histories
 
     for found in permutation_histories(path):
         if isinstance(found, RecordingError):
-            refused.append(Refusal(str(path), found))
+            refuse(str(path), found)
             continue
         test = HistoryTest(f"{path}, {found.name}", "", "", found.history)
         checked = check(test, _specs(asked, test), budget=budget)

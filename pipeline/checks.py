@@ -1,0 +1,287 @@
+"""Many histories judged as a job of Spark: a row for each history and level in a Delta table.
+
+Every executor must see the files under the same paths. Files are judged some at a time, their rows written in one commit;
+a file whose rows are there, and which was not changed since, is not judged again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from isolitmus.checker.judged_files import judged_file
+from isolitmus.checker.reading.anomalies import anomalies
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.number import many
+from isolitmus.model.verdict import Allowed, Forbidden, Unknown
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
+from isolitmus.specs.catalogue import every_level, spec
+from isolitmus.specs.delta_log import is_delta_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from isolitmus.checker.checks import Checked
+    from isolitmus.conformance.session import Session
+
+    HistoryFile = tuple[str, Path]
+
+__all__ = ["VERDICTS", "BulkCheck", "check_all", "judge", "refuse_other_check"]
+
+VERDICTS = ResultTable(
+    "verdicts",
+    "a history and a level, or a file that does not read",
+    {
+        "file": ResultColumn("STRING", "the path of the file, or of the table"),
+        "bytes": ResultColumn("BIGINT", "how large it was"),
+        "modified": ResultColumn("BIGINT", "when it was last changed, in nanoseconds since 1970"),
+        "format": ResultColumn("STRING", "what it was read as"),
+        "history": ResultColumn("STRING", "which history of the file, by its name", null=True),
+        "transactions": ResultColumn("BIGINT", "how many it has", null=True),
+        "operations": ResultColumn("BIGINT", "how many reads and writes it has", null=True),
+        "level": ResultColumn("STRING", "the name of the level", null=True),
+        "verdict": ResultColumn("STRING", "allowed, forbidden, unknown, silent; error: it was not judged"),
+        "anomalies": ResultColumn("ARRAY<STRING>", "what a forbidden one is called", null=True),
+        "axiom": ResultColumn("STRING", "the axiom that is broken", null=True),
+        "cycle": ResultColumn(
+            "ARRAY<STRUCT<source: STRING, target: STRING, relation: STRING, why: STRING>>",
+            "the dependencies that break it",
+            null=True,
+        ),
+        "witness": ResultColumn("ARRAY<STRING>", "an order that shows that it is allowed", null=True),
+        "assumptions": ResultColumn("ARRAY<STRING>", "what the history leaves open and was taken for granted", null=True),
+        "reason": ResultColumn("STRING", "why it is unknown, or what is wrong with the file", null=True),
+        "seconds": ResultColumn("DOUBLE", "how long the history took, at all levels together", null=True),
+    },
+    checks={
+        "verdicts": "verdict IN ('allowed', 'forbidden', 'unknown', 'silent', 'error')",
+        "judged_or_error": "(verdict = 'error') = (level IS NULL)",
+    },
+)  # fmt: skip
+"""A row for each history and level, and one for each file, or part of one, that could not be judged."""
+ABOUT = "isolitmus.check"
+"""The table property that says by which levels the rows are."""
+EACH = 256
+"""So many files are judged between two commits."""
+TOLD = 20
+"""So many files that do not read are told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkCheck:
+    """What was judged of many files."""
+
+    files: int
+    """How many there are."""
+    judged: int
+    """How many of them are in the table: the others were not reached."""
+    histories: int
+    """How many histories they hold."""
+    levels: dict[str, dict[str, int]]
+    """By level how many have each verdict."""
+    errors: tuple[tuple[str, str], ...]
+    """The first that do not read, and why."""
+    unread: int
+    """How many do not."""
+    seconds: float
+    """How long it took."""
+    ended: str | None = None
+    """What ended it before all were judged, if something did."""
+
+    def lines(self) -> Iterator[str]:
+        """The counts for a person.
+
+        >>> print(*BulkCheck(2, 2, 1, {"causal": {"forbidden": 1}}, (("b.txt", "b.txt:1: no"),), 1, 0.2).lines(), sep=chr(10))
+        1 history of 2 files, in 0.2 s
+          causal: 1 forbidden
+        1 file, or a part of one, could not be judged:
+          b.txt:1: no
+        """
+        yield f"{many(self.histories, 'history', 'histories')} of {many(self.files, 'file')}, in {self.seconds:.1f} s"
+        for level, verdicts in self.levels.items():
+            yield f"  {level}: {', '.join(f'{n:,} {verdict}' for verdict, n in verdicts.items())}"
+        if self.unread:
+            yield f"{many(self.unread, 'file')}, or a part of one, could not be judged:"
+            for file, reason in self.errors:
+                yield f"  {reason if reason.startswith(Path(file).name) else f'{file}: {reason}'}"
+            if self.unread > len(self.errors):
+                yield f"  and {self.unread - len(self.errors):,} more"
+        if self.ended is not None:
+            yield f"{many(self.files - self.judged, 'file')} were not reached: {self.ended}"
+
+    def to_json(self) -> dict[str, object]:
+        """The counts as docs/interface.md, 6, has them."""
+        return {
+            "files": self.files,
+            "judged": self.judged,
+            "histories": self.histories,
+            "levels": self.levels,
+            "errors": [{"file": file, "reason": reason} for file, reason in self.errors],
+            "unread": self.unread,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def check_all(
+    files: Sequence[HistoryFile],
+    session: Session,
+    *,
+    levels: Sequence[str] | None = None,
+    out: Path | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> BulkCheck:
+    """Judge the histories of files, each with its format (``checker.judged_files.history_files``), at ``levels`` by
+    name (None: all that a history can be asked).
+
+    ``out`` is a Delta table, made if there is none. IsolitmusError if it holds something else, or verdicts by other
+    levels. Once the ``budget`` is spent: what was judged until then.
+    """
+    start, budget, ended = monotonic(), budget or Budget(), None
+    wanted = {str(path.resolve()): (kind, path.resolve()) for kind, path in files}
+    place = out or session.directory / f"check-{uuid4().hex}"
+    refuse_other_check(place, levels)
+    table = Table(session.spark, place, VERDICTS, ABOUT, _about(levels))
+    there = table.rows().select("file", "bytes", "modified").distinct().collect()
+    known = {tuple(row) for row in there}
+    left = [one for file, one in wanted.items() if (file, *_state(one[1])) not in known]
+    done = len(wanted) - len(left)
+    for first in range(0, len(left), EACH):
+        if progress is not None:
+            progress(done + first)
+        some = left[first : first + EACH]
+        try:
+            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
+                places = session.spark.range(0, len(some), 1, len(some))
+                rows = places.mapInArrow(judge(some, levels), VERDICTS.schema)
+                table.replace(f"file IN ({', '.join(map(_quoted, some))})", rows)
+        except Limit as limit:
+            ended = str(limit)
+            break
+    return _told(session.spark, table, list(wanted), monotonic() - start, ended)
+
+
+def judge(
+    files: Sequence[HistoryFile], levels: Sequence[str] | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for ``mapInArrow``: of batches of places in ``files`` the rows of those files."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from isolitmus.pipeline.arrow import arrow_type
+
+        schema = pa.schema(list(arrow_type(VERDICTS.type)))
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                yield pa.RecordBatch.from_pylist(list(_rows(files[place], levels)), schema)
+
+    return run
+
+
+def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    kind, path = of
+    size, modified = _state(path)
+    whole = {"file": str(path), "bytes": size, "modified": modified, "format": kind}
+    refused: list[tuple[str, str]] = []
+
+    def refuse(name: str, error: IsolitmusError) -> None:
+        refused.append((name, str(error)))
+
+    for name, _, checked in judged_file(kind, path, levels, Budget(), refuse):
+        yield from _of_history(whole | {"history": name}, checked)
+    for name, why in refused:
+        yield whole | {"history": name, "verdict": "error", "reason": why}
+
+
+def _of_history(whole: dict[str, Any], checked: Checked) -> Iterator[dict[str, Any]]:
+    whole |= {
+        "transactions": checked.transactions,
+        "operations": checked.operations,
+        "assumptions": list(checked.assumptions),
+        "seconds": checked.seconds,
+    }
+    for level, verdict in checked.levels.items():
+        row = whole | {
+            "level": level,
+            "verdict": str(verdict),
+            "anomalies": list(anomalies(verdict)),
+        }
+        if isinstance(verdict, Forbidden):
+            first = verdict.violations[0]
+            edges = (
+                {"source": e.source, "target": e.target, "relation": e.kind, "why": e.why}
+                for e in first.cycle
+            )
+            row |= {"axiom": first.axiom, "cycle": list(edges)}
+        if isinstance(verdict, Allowed):
+            row["witness"] = list(verdict.witness)
+        if isinstance(verdict, Unknown):
+            row["reason"] = verdict.reason
+        yield row
+
+
+def refuse_other_check(out: Path, levels: Sequence[str] | None) -> None:
+    """IsolitmusError if there is something at a path that holds no verdicts by these levels; needs no Spark."""
+    there = held(out, ABOUT)
+    if there == "":
+        raise IsolitmusError(
+            f"--out {out}: this table holds no verdicts; name a folder that is not there yet"
+        )
+    if there not in {None, _about(levels)}:
+        raise IsolitmusError(
+            f"--out {out}: its verdicts are by other levels, or by another text of theirs; name a folder that is"
+            " not there yet"
+        )
+
+
+def _about(levels: Sequence[str] | None) -> str:
+    """By which levels verdicts are: their texts."""
+    texts = {name: spec(name).text for name in levels or every_level()}
+    digest = sha256(json.dumps(texts).encode()).hexdigest()
+    return json.dumps({"levels": "all" if levels is None else list(levels), "text": digest})
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """How large a file is, and when it was changed; of a Delta table that of its log. Zeros if it is not there."""
+    try:
+        of = (path / "_delta_log" if is_delta_table(path) else path).stat()
+    except OSError:
+        return 0, 0
+    return of.st_size, of.st_mtime_ns
+
+
+def _quoted(of: HistoryFile) -> str:
+    text = str(of[1]).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"
+
+
+def _told(
+    spark: Any, table: Table, files: Sequence[str], seconds: float, ended: str | None
+) -> BulkCheck:
+    asked = spark.createDataFrame([(file,) for file in files], "file STRING")
+    rows = table.rows().join(asked, "file")
+    levels: dict[str, dict[str, int]] = {}
+    for row in rows.where("level IS NOT NULL").groupBy("level", "verdict").count().collect():
+        levels.setdefault(row["level"], {})[row["verdict"]] = row["count"]
+    wrong = rows.where("level IS NULL")
+    errors = wrong.select("file", "reason").orderBy("file").limit(TOLD).collect()
+    return BulkCheck(
+        len(files),
+        rows.select("file").distinct().count(),
+        rows.where("level IS NOT NULL").select("file", "history").distinct().count(),
+        {name: dict(sorted(levels[name].items())) for name in sorted(levels)},
+        tuple((row["file"], row["reason"]) for row in errors),
+        wrong.count(),
+        seconds,
+        ended,
+    )

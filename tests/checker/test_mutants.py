@@ -110,7 +110,23 @@ def test_a_clause_that_is_said_of_everybody_without_it_is_none():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", protocols("locking"))
+EVERY_TIME = {
+    "locking-read-committed-page",
+    "derby-serializable",
+    "postgresql-read-committed",
+    "delta-rs-serializable",
+    "delta-write-serializable",
+    "databricks-write-serializable-newest-rows",
+}
+"""Protocols whose statements the others have, but for a few."""
+
+
+def each(names):
+    return [n if n in EVERY_TIME else pytest.param(n, marks=pytest.mark.wide) for n in names]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", each(protocols("locking")))
 def test_no_clause_of_an_engine_is_left(name):
     report = separate_mutants(protocol(name))
     assert report.judged
@@ -144,20 +160,8 @@ def test_no_mutant_of_a_level_is_left(name):
         judged_anew(report.spec, one)
 
 
-OTHERS = [
-    name
-    for name in PROTOCOLS
-    if name.startswith("databricks")
-    and name not in {"databricks-serializable-middle", "databricks-write-serializable-newest-rows"}
-]
-"""Editions whose statements two others have, but for a few."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.wide) if n in OTHERS else n for n in PROTOCOLS],
-)
+@pytest.mark.parametrize("name", each(PROTOCOLS))
 def test_no_mutant_of_a_protocol_is_left(name, tmp_path):
     report = separate_mutants(protocol(name))
     assert report.survivors == ()

@@ -82,7 +82,7 @@ $(INSTALLED):
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt pip setuptools
 	@PYTHONWARNINGS='ignore:Editable installation' \
 		$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable '.[postgres,spark,test]' --group dev
+		--editable '.[connect,postgres,spark,test]' --group dev
 	@mkdir -p .venv/types
 	@ln -sfn '$(CURDIR)' .venv/types/isolitmus
 	@printf %s '$(WANTED)' >$@

@@ -23,6 +23,7 @@ from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import KINDS
 from isolitmus.model.number import many
+from isolitmus.pipeline.location import Location
 from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ def audit(
     ] = False,
     master: Master = None,
     out: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
-            metavar="TABLE", help="With --spark: the folder of a Delta table for the findings."
+            metavar="TABLE",
+            parser=Location,
+            help="With --spark: the folder of a Delta table for the findings.",
         ),
     ] = None,
     follow: Annotated[
@@ -169,17 +172,17 @@ def _here(names: list[str], budget: Budget) -> tuple[list[Audit], list[LogError]
 
 
 def _on_spark(
-    names: list[str], master: str | None, out: Path | None, budget: Budget
+    names: list[str], master: str | None, out: Location | None, budget: Budget
 ) -> tuple[list[Audit], list[LogError]]:
     from isolitmus.pipeline.audits import audit_all, refuse_no_findings
-    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+    from isolitmus.pipeline.spark import MASTER, open_spark
 
     if out is not None:
         refuse_no_findings(out)
-    with open_for_sweeps(master or MASTER) as session, progress("audit on Spark") as tell:
+    with open_spark(master or MASTER) as spark, progress("audit on Spark") as tell:
         return audit_all(
+            spark,
             names,
-            session,
             out=out,
             budget=budget,
             progress=lambda k: tell(f"{k:,} of {len(names):,} tables"),

@@ -17,6 +17,7 @@ from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, nee
 from isolitmus.cli.output import progress, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.pipeline.location import Location
 from isolitmus.specs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
@@ -60,9 +61,11 @@ def check(
     ] = False,
     master: Master = None,
     out: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
-            metavar="TABLE", help="With --spark: the folder of a Delta table for the verdicts."
+            metavar="TABLE",
+            parser=Location,
+            help="With --spark: the folder of a Delta table for the verdicts.",
         ),
     ] = None,
     time: Time = None,
@@ -120,17 +123,17 @@ def check(
 
 @contextmanager
 def _checker(
-    master: str | None, out: Path | None, levels: list[str] | None
+    master: str | None, out: Location | None, levels: list[str] | None
 ) -> Iterator[Callable[..., BulkCheck]]:
     from isolitmus.pipeline.checks import check_all, refuse_other_check
-    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+    from isolitmus.pipeline.spark import MASTER, open_spark
 
     if out is not None:
         refuse_other_check(out, levels)
-    with open_for_sweeps(master or MASTER) as session, progress("check on Spark") as tell:
+    with open_spark(master or MASTER) as spark, progress("check on Spark") as tell:
         yield partial(
             check_all,
-            session=session,
+            spark,
             levels=levels,
             out=out,
             progress=lambda k: tell(f"{k:,} files"),

@@ -179,9 +179,10 @@ def _observed(
     """
     from isolitmus.conformance.matrix import observe
     from isolitmus.pipeline.cases import open_cases, refuse_other
+    from isolitmus.pipeline.location import Location
 
     if out is not None:
-        refuse_other(out)
+        refuse_other(Location(str(out)))
     elif all((spec.name, place) in known.letters for place, spec in asked):
         return
     with ExitStack() as stack:

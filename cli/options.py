@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from isolitmus.model.budget import Budget, size
 from isolitmus.model.errors import IsolitmusError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "CERTIFICATE", "Cores", "Json", "Master", "Memory", "Time", "budget", "checked_cores", "named", "needs_spark", "sizes",
@@ -53,7 +50,7 @@ def checked_cores(cores: int | None) -> None:
         raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
 
 
-def needs_spark(spark: bool, master: str | None, out: Path | None) -> None:
+def needs_spark(spark: bool, master: str | None, out: object) -> None:
     """IsolitmusError for an option that is for Spark alone, where there is none.
 
     >>> needs_spark(False, "local[4]", None)

@@ -15,6 +15,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.model.errors import IsolitmusError, printable, sentence
+from isolitmus.pipeline.location import Location
 from isolitmus.specs.writing import only_writer
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ def writes(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
             given = signature(command).bind(*args, **kwargs).arguments
             with ExitStack() as stack:
                 for option, folder in options.items():
-                    if given.get(option) is not None:
-                        stack.enter_context(only_writer(given[option], folder=folder))
+                    named = given.get(option)
+                    path = named.path if isinstance(named, Location) else named
+                    if path is not None:
+                        stack.enter_context(only_writer(path, folder=folder))
                 return command(*args, **kwargs)
 
         return alone_with

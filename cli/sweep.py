@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +31,7 @@ from isolitmus.cli.options import (
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.number import many
+from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.sweep_tables import KEEP
 from isolitmus.specs import scope as read_scope
 from isolitmus.specs import spec
@@ -90,9 +90,10 @@ def sweep(
     spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
     master: Master = None,
     out: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             metavar="DIR",
+            parser=Location,
             help="With --spark: a folder for Delta tables of what is counted; if some are there, go on.",
         ),
     ] = None,
@@ -240,7 +241,7 @@ def _carried(
 
 
 def _refuse(
-    cores: int | None, spark: bool, master: str | None, out: Path | None, keep: str | None
+    cores: int | None, spark: bool, master: str | None, out: Location | None, keep: str | None
 ) -> None:
     checked_cores(cores)
     if keep is not None and keep not in KEEP:
@@ -258,9 +259,9 @@ def _cores(cores: int) -> Iterator[Count]:
 
 
 @contextmanager
-def _spark(master: str | None, out: Path | None, keep: str | None) -> Iterator[Count]:
-    from isolitmus.pipeline.jobs import MASTER, open_for_sweeps
+def _spark(master: str | None, out: Location | None, keep: str | None) -> Iterator[Count]:
     from isolitmus.pipeline.jobs import sweep as count_on_spark
+    from isolitmus.pipeline.spark import MASTER, open_spark
 
-    with open_for_sweeps(master or MASTER) as session:
-        yield partial(count_on_spark, session=session, out=out, keep=keep)
+    with open_spark(master or MASTER) as spark:
+        yield partial(count_on_spark, spark, out=out, keep=keep)

@@ -1,4 +1,4 @@
-"""The pipeline: sweeps and audits that are too large for one machine's patience, as jobs of Spark."""
+"""The pipeline: sweeps, checks and audits that are too large for one machine's patience, as jobs of Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
     from isolitmus.pipeline.audits import audit_all
-    from isolitmus.pipeline.jobs import open_for_sweeps, sweep
+    from isolitmus.pipeline.checks import check_all
+    from isolitmus.pipeline.jobs import sweep
+    from isolitmus.pipeline.spark import open_spark
 
-__all__ = ["audit_all", "open_for_sweeps", "sweep"]
+__all__ = ["audit_all", "check_all", "open_spark", "sweep"]
 
-__getattr__ = lazily(__name__, {"audit_all": "audits", "open_for_sweeps": "jobs", "sweep": "jobs"})
+__getattr__ = lazily(
+    __name__,
+    {"audit_all": "audits", "check_all": "checks", "open_spark": "spark", "sweep": "jobs"},
+)

@@ -16,14 +16,14 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit, LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.overview import Overview
+from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
-
-    from isolitmus.conformance.session import Session
 
 __all__ = ["AUDITS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
 
@@ -51,32 +51,36 @@ EACH = 256
 
 
 def audit_all(
+    spark: Any,
     tables: Sequence[str],
-    session: Session,
     *,
-    out: Path | None = None,
+    out: Location | Path | str | None = None,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Audit], list[LogError]]:
     """The audits of the tables at these paths, in their order, and the errors of those that do not read.
 
-    ``out`` is a Delta table, made if there is none, to which the findings are appended. IsolitmusError
-    if it holds something else. Once the ``budget`` is spent: the audits that were made until then, all of the
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location``
+    says), made if there is none, to which the findings are appended. IsolitmusError if it holds something else. Once the ``budget`` is spent: the audits that were made until then, all of the
     others as nothing audited.
     """
     name, budget, ended = uuid4().hex, budget or Budget(), None
     paths = [str(Path(table).resolve()) for table in tables]
     table, rows = None, []
     if out is not None:
-        refuse_no_findings(out)
-        table = Table(session.spark, out, AUDITS, ABOUT, SAID)
+        place = Location.of(out)
+        refuse_no_findings(place, spark)
+        table = Table(spark, place, AUDITS, ABOUT, SAID)
     for first in range(0, len(paths), EACH):
         if progress is not None:
             progress(first)
         some = paths[first : first + EACH]
         try:
-            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
-                places = session.spark.range(0, len(some), 1, len(some))
+            words = (
+                f"isolitmus audit, tables {first + 1:,} to {first + len(some):,} of {len(paths):,}"
+            )
+            with one_job(spark, words, budget):
+                places = spark.range(0, len(some), 1, len(some))
                 found = places.mapInArrow(auditor(some, name), AUDITS.schema)
                 if table is None:
                     rows += found.collect()
@@ -161,9 +165,9 @@ def audits_of(
     return audits, errors
 
 
-def refuse_no_findings(out: Path) -> None:
-    """IsolitmusError if there is something at a path that holds no findings; needs no Spark."""
-    if held(out, ABOUT) not in {None, SAID}:
+def refuse_no_findings(out: Location, spark: Any = None) -> None:
+    """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a folder."""
+    if held(out, ABOUT, spark) not in {None, SAID}:
         raise IsolitmusError(
             f"--out {out}: this table holds no findings; name a folder that is not there yet"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.session import spark_here
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import Cell, Place
+from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ class Cases:
     """
 
     def __init__(self, spark: Any, path: Path, matrix: Matrix, engine: str, version: str) -> None:
-        refuse_other(path)
+        place = Location(str(path))
+        refuse_other(place)
         self._spark, self._engine = spark, engine
         self._of = (matrix.name, matrix.digest, version)
-        self._table = Table(spark, path, CASES, ABOUT, SAID)
+        self._table = Table(spark, place, CASES, ABOUT, SAID)
 
     def known(self) -> list[Cell]:
         """The cases that are in the table."""
@@ -86,8 +88,8 @@ def open_cases(out: Path, matrix: Matrix, engine: str, version: str) -> Iterator
         yield Cases(spark, out, matrix, engine, version)
 
 
-def refuse_other(out: Path) -> None:
-    """IsolitmusError if there is something at a path that holds no cases; needs no Spark."""
+def refuse_other(out: Location) -> None:
+    """IsolitmusError if there is something at a place that holds no cases; needs no Spark."""
     if held(out, ABOUT) not in {None, SAID}:
         raise IsolitmusError(
             f"--out {out}: this table holds no cases of a matrix; name a folder that is not there yet"

@@ -7,12 +7,12 @@ a file whose rows are there, and which was not changed since, is not judged agai
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from isolitmus.checker.judged_files import judged_file
 from isolitmus.checker.reading.anomalies import anomalies
@@ -20,6 +20,8 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
+from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from isolitmus.checker.checks import Checked
-    from isolitmus.conformance.session import Session
 
     HistoryFile = tuple[str, Path]
 
@@ -73,6 +74,8 @@ EACH = 256
 """So many files are judged between two commits."""
 TOLD = 20
 """So many files that do not read are told of."""
+TOLD_OF = ("file", "history", "level", "verdict", "reason")
+"""The columns that what is said is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,27 +135,29 @@ class BulkCheck:
 
 
 def check_all(
+    spark: Any,
     files: Sequence[HistoryFile],
-    session: Session,
     *,
     levels: Sequence[str] | None = None,
-    out: Path | None = None,
+    out: Location | Path | str | None = None,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> BulkCheck:
     """Judge the histories of files, each with its format (``checker.judged_files.history_files``), at ``levels`` by
     name (None: all that a history can be asked).
 
-    ``out`` is a Delta table, made if there is none. IsolitmusError if it holds something else, or verdicts by other
-    levels. Once the ``budget`` is spent: what was judged until then.
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location`` says),
+    made if there is none. IsolitmusError if it holds something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until then.
     """
     start, budget, ended = monotonic(), budget or Budget(), None
     wanted = {str(path.resolve()): (kind, path.resolve()) for kind, path in files}
-    place = out or session.directory / f"check-{uuid4().hex}"
-    refuse_other_check(place, levels)
-    table = Table(session.spark, place, VERDICTS, ABOUT, _about(levels))
-    there = table.rows().select("file", "bytes", "modified").distinct().collect()
-    known = {tuple(row) for row in there}
+    table, rows, known = None, [], set[tuple[Any, ...]]()
+    if out is not None:
+        place = Location.of(out)
+        refuse_other_check(place, levels, spark)
+        table = Table(spark, place, VERDICTS, ABOUT, _about(levels))
+        there = table.rows().select("file", "bytes", "modified").distinct().collect()
+        known = {tuple(row) for row in there}
     left = [one for file, one in wanted.items() if (file, *_state(one[1])) not in known]
     done = len(wanted) - len(left)
     for first in range(0, len(left), EACH):
@@ -160,14 +165,23 @@ def check_all(
             progress(done + first)
         some = left[first : first + EACH]
         try:
-            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
-                places = session.spark.range(0, len(some), 1, len(some))
-                rows = places.mapInArrow(judge(some, levels), VERDICTS.schema)
-                table.replace(f"file IN ({', '.join(map(_quoted, some))})", rows)
+            words = (
+                f"isolitmus check, files {first + 1:,} to {first + len(some):,} of {len(left):,}"
+            )
+            with one_job(spark, words, budget):
+                places = spark.range(0, len(some), 1, len(some))
+                found = places.mapInArrow(judge(some, levels), VERDICTS.schema)
+                if table is None:
+                    rows += found.select(*TOLD_OF).collect()
+                else:
+                    table.replace(f"file IN ({', '.join(map(_quoted, some))})", found)
         except Limit as limit:
             ended = str(limit)
             break
-    return _told(session.spark, table, list(wanted), monotonic() - start, ended)
+    if table is not None:
+        own = spark.createDataFrame([(file,) for file in wanted], "file STRING")
+        rows = table.rows().join(own, "file").select(*TOLD_OF).collect()
+    return _told(rows, len(wanted), monotonic() - start, ended)
 
 
 def judge(
@@ -230,9 +244,11 @@ def _of_history(whole: dict[str, Any], checked: Checked) -> Iterator[dict[str, A
         yield row
 
 
-def refuse_other_check(out: Path, levels: Sequence[str] | None) -> None:
-    """IsolitmusError if there is something at a path that holds no verdicts by these levels; needs no Spark."""
-    there = held(out, ABOUT)
+def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any = None) -> None:
+    """IsolitmusError if there is something at a place that holds no verdicts by these levels; needs no Spark for a
+    folder.
+    """
+    there = held(out, ABOUT, spark)
     if there == "":
         raise IsolitmusError(
             f"--out {out}: this table holds no verdicts; name a folder that is not there yet"
@@ -265,23 +281,19 @@ def _quoted(of: HistoryFile) -> str:
     return f"'{text}'"
 
 
-def _told(
-    spark: Any, table: Table, files: Sequence[str], seconds: float, ended: str | None
-) -> BulkCheck:
-    asked = spark.createDataFrame([(file,) for file in files], "file STRING")
-    rows = table.rows().join(asked, "file")
-    levels: dict[str, dict[str, int]] = {}
-    for row in rows.where("level IS NOT NULL").groupBy("level", "verdict").count().collect():
-        levels.setdefault(row["level"], {})[row["verdict"]] = row["count"]
-    wrong = rows.where("level IS NULL")
-    errors = wrong.select("file", "reason").orderBy("file").limit(TOLD).collect()
+def _told(rows: Sequence[Any], files: int, seconds: float, ended: str | None) -> BulkCheck:
+    levels: dict[str, Counter[str]] = {}
+    for row in rows:
+        if row["level"] is not None:
+            levels.setdefault(row["level"], Counter())[row["verdict"]] += 1
+    wrong = sorted((row["file"], row["reason"]) for row in rows if row["level"] is None)
     return BulkCheck(
-        len(files),
-        rows.select("file").distinct().count(),
-        rows.where("level IS NOT NULL").select("file", "history").distinct().count(),
+        files,
+        len({row["file"] for row in rows}),
+        len({(row["file"], row["history"]) for row in rows if row["level"] is not None}),
         {name: dict(sorted(levels[name].items())) for name in sorted(levels)},
-        tuple((row["file"], row["reason"]) for row in errors),
-        wrong.count(),
+        tuple(wrong[:TOLD]),
+        len(wrong),
         seconds,
         ended,
     )

@@ -1,48 +1,39 @@
 """A sweep as jobs of Spark: the same kernel and the same counts, shards spread over executors.
 
-Shards are counted by ``mapInArrow``, some at a time; their rows go into a Delta table by one commit, so
-that a sweep that was killed goes on after the last commit and counts nothing twice.
+Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts last, so that a sweep
+that was killed goes on after the last commit and counts nothing twice.
 """
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
-from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweeps import LIMIT, finished, sweep_work
-from isolitmus.conformance.session import INSTALL, open_session
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Limit
+from isolitmus.model.errors import Limit
 from isolitmus.pipeline.findings import findings
 from isolitmus.pipeline.listable import refuse_unlisted
+from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.shards import ShardTask, counter, tallies_of
+from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.sweep_data import SweepData
-from isolitmus.pipeline.sweep_tables import kept
+from isolitmus.pipeline.sweep_tables import kept, sweep_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from isolitmus.checker.counting.tally import Shards
     from isolitmus.checker.counting.work import Work
     from isolitmus.checker.sweeps import Sweep
-    from isolitmus.conformance.session import Session
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["MASTER", "open_for_sweeps", "sweep"]
+__all__ = ["sweep"]
 
-MASTER = "local[2]"
-KNOWN = re.compile(r"local\[(\d+|\*)\]|local-cluster\[\d+,\d+,\d+\]")
-CONF = {"spark.python.worker.reuse": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
-"""What a session for sweeps has besides: a worker keeps what it remembers, and tells of each shard."""
-PACKAGES = ("pandas", "pyarrow")
-"""What ``mapInArrow`` needs besides PySpark."""
 FIRST, FEW = 4, 20_000
 """So many shards, or as many as have so many candidates, are counted before the first commit; then as many as take
 about PATIENCE seconds."""
@@ -53,34 +44,12 @@ USUAL = "findings"
 """What is kept in a folder if nobody says what."""
 
 
-@contextmanager
-def open_for_sweeps(master: str = MASTER) -> Iterator[Session]:
-    """A session of Spark for sweeps, while the block lasts.
-
-    ``master``: ``local[N]``, N threads of one JVM, or ``local-cluster[EXECUTORS,CORES,MEMORY]``, that
-    many executors in JVMs of their own on this machine, with so many megabytes each. IsolitmusError
-    if it is neither; EngineUnavailable if Spark cannot be started.
-    """
-    if not KNOWN.fullmatch(master):
-        raise IsolitmusError(
-            f"--master is '{master}'; local[N] or local-cluster[EXECUTORS,CORES,MEGABYTES] is wanted"
-        )
-    for package in PACKAGES:
-        if find_spec(package) is None:
-            raise EngineUnavailable(
-                f"the Python package {package} is not installed, which work on Spark needs;"
-                f" {INSTALL} installs it"
-            )
-    with open_session(master, CONF) as session:
-        yield session
-
-
 def sweep(
+    spark: Any,
     scope: Scope,
     transactions: int,
-    session: Session,
     *,
-    out: Path | None = None,
+    out: Location | Path | str | None = None,
     keep: str | None = None,
     protocols: Sequence[Spec] | None = None,
     levels: Sequence[Spec] | None = None,
@@ -90,20 +59,25 @@ def sweep(
 ) -> Sweep:
     """Count every candidate of the scope with so many ``transactions`` on Spark, as ``checker.sweeps.sweep`` does.
 
-    ``out`` is a folder of Delta tables (``pipeline.sweep_tables``), made if there is none; shards that its counts
-    have are not counted again. By default a temporary one. ``keep`` is what is kept there: ``counts``,
-    ``findings`` (the default), ``executions``, or ``verdicts``, each with all that those before it keep.
-    IsolitmusError if something else is there.
+    ``spark`` is a SparkSession of any kind; where there is an ``out``, one with Delta. ``out`` is where Delta tables
+    go (``pipeline.sweep_tables``): a folder, an address that Spark reads, or a schema of a catalog, ``cat.db``. They
+    are made if they are not there; shards that the counts have are not counted again. ``keep`` is what is kept there:
+    ``counts``, ``findings`` (the default), ``executions``, or ``verdicts``, each with all that those before it
+    keep. IsolitmusError if something else is there; EngineFailed if Spark fails.
     """
     start, ended = monotonic(), None
-    budget, keep = budget or Budget(), keep or (USUAL if out else "counts")
+    budget, keep = budget or Budget(), (keep or USUAL) if out else "counts"
     work = sweep_work(scope, transactions, protocols=protocols, levels=levels, limit=limit)
     cut = sweep_shards(work, keep)
-    name = uuid4().hex
-    data = SweepData(session.spark, out or session.directory / f"sweep-{name}", work, keep, cut)
-    tables = {table: data.declared[table] for table in kept(keep)}
-    task = ShardTask(name, work, cut, tables, kinds="findings" in data.tables)
-    done = data.done()
+    words = f"isolitmus sweep {scope.name}, {transactions} transactions"
+    data = None
+    if out is not None:
+        with one_job(spark, f"{words}: tables", budget):
+            data = SweepData(spark, Location.of(out), work, keep, cut)
+    tables = {name: sweep_tables(scope)[name] for name in kept(keep)}
+    task = ShardTask(uuid4().hex, work, cut, tables, kinds=keep != "counts")
+    rows: list[Any] = []
+    done = set[int]() if data is None else data.done()
     left = [index for index in range(len(cut)) if index not in done]
     size = max(FIRST, FEW // cut.each)
     try:
@@ -113,15 +87,19 @@ def sweep(
             some = _run_of(left[:size])
             left = left[len(some) :]
             began = monotonic()
-            with budget.stopping(session.spark.sparkContext.cancelAllJobs):
-                _count(session.spark, data, task, some)
+            counted = f"{words}: shards {some[0]} to {some[-1]} of {len(cut)}"
+            with one_job(spark, counted, budget):
+                rows += _count(spark, data, task, some)
             passed = monotonic() - began
             size = max(FIRST, min(2 * size, int(size * PATIENCE / passed)))
     except Limit as reached:
         ended = str(reached)
-    total = tallies_of(work, data.counts())
-    if "findings" in data.tables:
-        data.write("findings", list(findings(work, total)))
+    if data is not None:
+        rows = data.counts()
+    total = tallies_of(work, rows)
+    if data is not None and keep != "counts":
+        with one_job(spark, f"{words}: findings", Budget()):
+            data.write("findings", list(findings(work, total)))
     return finished(work, total, monotonic() - start, ended)
 
 
@@ -138,10 +116,14 @@ def _run_of(indexes: Sequence[int]) -> list[int]:
     return [index for place, index in enumerate(indexes) if index == indexes[0] + place]
 
 
-def _count(spark: Any, data: SweepData, task: ShardTask, some: Sequence[int]) -> None:
-    """Count some shards, and write their rows: the counts last, which say that all is there."""
+def _count(spark: Any, data: SweepData | None, task: ShardTask, some: Sequence[int]) -> list[Any]:
+    """Count some shards, and write their rows: the counts last, which say that all is there. Without tables the rows of
+    the counts.
+    """
     places = spark.range(0, len(some), 1, len(some))
     rows = places.mapInArrow(counter(task, some), task.one_of)
+    if data is None:
+        return [row["counts"] for row in rows.collect()]
     several = len(task.tables) > 1
     if several:
         rows = rows.persist()
@@ -150,3 +132,4 @@ def _count(spark: Any, data: SweepData, task: ShardTask, some: Sequence[int]) ->
         data.put(table, some[0], some[-1], own)
     if several:
         rows.unpersist()
+    return []

@@ -13,11 +13,11 @@ from isolitmus.pipeline.table import Table, held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from isolitmus.checker.counting.tally import Shards
     from isolitmus.checker.counting.work import Work
     from isolitmus.model.scope import Scope
+    from isolitmus.pipeline.location import Location
 
 __all__ = ["SweepData", "refuse_other_sweep"]
 
@@ -26,22 +26,27 @@ ABOUT = "isolitmus.sweep"
 
 
 class SweepData:
-    """The tables at a path, made if they are not there, for what ``keep`` keeps of some work.
+    """The tables at a place, made if they are not there, for what ``keep`` keeps of some work.
 
     IsolitmusError if something else is there, or the tables of another scope, of other specs or of another version.
     """
 
-    def __init__(self, spark: Any, path: Path, work: Work, keep: str, cut: Shards) -> None:
-        refuse_other_sweep(path, work, keep, cut)
-        self._spark, self._path, self._n = spark, path, work.n
+    def __init__(self, spark: Any, place: Location, work: Work, keep: str, cut: Shards) -> None:
+        refuse_other_sweep(place, work, keep, cut, spark)
+        self._spark, self._place, self._n = spark, place, work.n
         self.declared = sweep_tables(work.scope)
         self.tables: dict[str, Table] = {}
         about = json.dumps({"name": work.scope.name} | _about(work, keep, cut))
         rows = {"statements": _statements(work.scope), "inits": _inits(work.scope)}
-        for name in (*FIXED, *(name for name in KEEP[keep] if name == "findings"), *kept(keep)):
-            made = held(path / name, ABOUT) is None
-            self.tables[name] = Table(spark, path / name, self.declared[name], ABOUT, about)
-            if made and name in FIXED:
+        own = [name for name in KEEP[keep] if name == "findings"]
+        for name in (
+            *reversed(kept(keep)),
+            *own,
+            *FIXED,
+        ):  # the counts first, which say what all is
+            at = place.inside(name)
+            self.tables[name] = Table(spark, at, self.declared[name], ABOUT, about)
+            if name in FIXED and self.tables[name].rows().isEmpty():
                 self.write(name, rows[name], "true")
 
     def done(self) -> set[int]:
@@ -125,28 +130,34 @@ class SweepData:
 
     def _wrong(self, name: str, what: str) -> IsolitmusError:
         return IsolitmusError(
-            f"--out {self._path}: the table {name} has {what}: somebody else wrote there; remove the folder"
+            f"--out {self._place}: the table {name} has {what}: somebody else wrote there; remove the folder"
         )
 
 
-def refuse_other_sweep(path: Path, work: Work, keep: str, cut: Shards) -> None:
-    """IsolitmusError if there is something at a path that is not the tables of this work; needs no Spark."""
-    if path.exists() and not path.is_dir():
-        raise IsolitmusError(f"--out {path}: there is a file; name a folder")
-    inside = {one.name for one in path.iterdir()} if path.exists() else set()
-    if not inside:
+def refuse_other_sweep(
+    place: Location, work: Work, keep: str, cut: Shards, spark: Any = None
+) -> None:
+    """IsolitmusError if there is something at a place that is not the tables of this work; needs no Spark for a folder
+    of this machine.
+    """
+    path = place.path
+    if path is not None:
+        if path.exists() and not path.is_dir():
+            raise IsolitmusError(f"--out {place}: there is a file; name a folder")
+        if not path.exists() or not any(path.iterdir()):
+            return
+        odd = sorted({one.name for one in path.iterdir()} - sweep_tables(work.scope).keys())
+        if odd:
+            raise IsolitmusError(
+                f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not there yet"
+            )
+    there = held(place.inside("counts"), ABOUT, spark)
+    if there is None:
         return
-    there = held(path / "counts", ABOUT) if "counts" in inside else None
-    known = json.loads(there) if there else {}
-    own = _about(work, keep, cut)
-    for key, value in own.items():
+    known = json.loads(there or "{}")
+    for key, value in _about(work, keep, cut).items():
         if known.get(key) != value:
-            raise IsolitmusError(f"--out {path}: {_differs(key, known, value, work)}")
-    odd = sorted(inside - sweep_tables(work.scope).keys())
-    if odd:
-        raise IsolitmusError(
-            f"--out {path}: '{odd[0]}' in it is no table of a sweep; name a folder that is not there yet"
-        )
+            raise IsolitmusError(f"--out {place}: {_differs(key, known, value, work)}")
 
 
 def _about(work: Work, keep: str, cut: Shards) -> dict[str, object]:

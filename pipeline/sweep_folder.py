@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from isolitmus.model.delta_log import LogFile, live_files
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.sweep_data import ABOUT
 from isolitmus.pipeline.sweep_tables import VERSION, sweep_tables
 from isolitmus.pipeline.table import held
@@ -32,7 +33,11 @@ class SweepFolder:
     """The tables in a folder, as views of DuckDB. IsolitmusError if a sweep did not write them."""
 
     def __init__(self, path: Path) -> None:
-        about = held(path / "counts", ABOUT) if is_delta_table(path / "counts") else None
+        about = (
+            held(Location(str(path)).inside("counts"), ABOUT)
+            if is_delta_table(path / "counts")
+            else None
+        )
         if not about:
             raise IsolitmusError(
                 f"{path}: no tables of a sweep are there; isolitmus sweep SCOPE --spark --out {path} writes them"

@@ -11,7 +11,8 @@ from isolitmus.specs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+    from isolitmus.pipeline.location import Location
 
 __all__ = ["ResultColumn", "ResultTable", "Table", "held"]
 
@@ -54,16 +55,20 @@ class ResultTable:
         return f"STRUCT<{inside}>"
 
 
-def held(out: Path, key: str) -> str | None:
-    """What the table at a path says under a property, "" if nothing; None if no table is there.
+def held(out: Location, key: str, spark: Any = None) -> str | None:
+    """What the table at a place says under a property, "" if nothing; None if no table is there.
 
-    Needs no Spark. IsolitmusError if there is something else; LogError if the log does not read.
+    Needs no Spark for a folder of this machine; of other places without Spark nothing is known. IsolitmusError if
+    there is something else; LogError if the log does not read.
     """
-    if not is_delta_table(out):
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    path = out.path
+    if path is None:
+        return None if spark is None else _property(spark, out, key)
+    if not is_delta_table(path):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise IsolitmusError(f"--out {out}: there is something, and it is no Delta table")
         return None
-    log, metadata = open_log(out), None
+    log, metadata = open_log(path), None
     for part in log.begin():
         metadata = part if isinstance(part, LogMetadata) else metadata
     for commit in log.commits():
@@ -71,40 +76,65 @@ def held(out: Path, key: str) -> str | None:
     return "" if metadata is None else metadata.configuration.get(key, "")
 
 
+def _property(spark: Any, out: Location, key: str) -> str | None:
+    from pyspark.errors import AnalysisException
+
+    try:
+        detail = spark.sql(f"DESCRIBE DETAIL {out.sql}").first()
+    except AnalysisException:
+        return None
+    return str(detail["properties"].get(key, ""))
+
+
 class Table:
-    """A table at a path, made as declared if there is none; a row is there for good once its commit is.
+    """A table at a place, made as declared if there is none; a row is there for good once its commit is.
 
     ``key`` and ``said`` are the property that names what the table holds.
     """
 
-    def __init__(self, spark: Any, path: Path, declared: ResultTable, key: str, said: str) -> None:
-        from delta.tables import DeltaTable
-
-        self._spark, self._path, self.declared = spark, str(path.resolve()), declared
-        if is_delta_table(path):
-            return
-        made = DeltaTable.create(spark).location(self._path).property(key, said)
-        for name, check in declared.checks.items():
-            made = made.property(f"delta.constraints.{name}", check)
-        for name, column in declared.columns.items():
-            made = made.addColumn(name, column.type, nullable=column.null, comment=column.comment)
-        if declared.by:
-            made = made.partitionedBy(*declared.by)
-        made.comment(declared.row).execute()
+    def __init__(
+        self, spark: Any, place: Location, declared: ResultTable, key: str, said: str
+    ) -> None:
+        self._spark, self._place, self.declared = spark, place, declared
+        columns = ", ".join(
+            f"`{name}` {column.type}{'' if column.null else ' NOT NULL'} COMMENT {_text(column.comment)}"
+            for name, column in declared.columns.items()
+        )
+        by = f" PARTITIONED BY ({', '.join(declared.by)})" if declared.by else ""
+        checks = {f"delta.constraints.{name}": check for name, check in declared.checks.items()}
+        properties = ", ".join(
+            f"{_text(name)} = {_text(value)}" for name, value in {key: said, **checks}.items()
+        )
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {place.sql} ({columns}) USING delta{by}"
+            f" COMMENT {_text(declared.row)} TBLPROPERTIES ({properties})"
+        )
 
     def append(self, rows: Any) -> None:
         """Write the rows of a DataFrame, all in one commit."""
-        self._writer(rows, "append").save(self._path)
+        self._write(self._writer(rows, "append"))
 
     def replace(self, where: str, rows: Any) -> None:
         """Write the rows of a DataFrame in the place of those of which a condition holds, in one commit. Two that
         do so at one time with the same rows leave them there once, or one of them fails.
         """
-        self._writer(rows, "overwrite").option("replaceWhere", where).save(self._path)
+        self._write(self._writer(rows, "overwrite").option("replaceWhere", where))
 
     def rows(self, where: str = "true") -> Any:
         """The rows of which a condition holds, as a DataFrame."""
-        return self._spark.read.format("delta").load(self._path).where(where)
+        return self._spark.sql(f"SELECT * FROM {self._place.sql}").where(where)
 
     def _writer(self, rows: Any, mode: str) -> Any:
         return rows.repartition(1).write.format("delta").mode(mode)
+
+    def _write(self, writer: Any) -> None:
+        if self._place.address is None:
+            writer.saveAsTable(self._place.sql)
+        else:
+            writer.save(self._place.address)
+
+
+def _text(words: str) -> str:
+    """A literal of Spark's SQL."""
+    escaped = words.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -57,7 +58,7 @@ def test_every_option_that_is_written_is_here():
         for name, parameter in signature(
             getattr(import_module(f"isolitmus.cli.{verb}"), verb)
         ).parameters.items()
-        if "Path" in str(parameter.annotation)
+        if re.search("Path|Location", str(parameter.annotation))
     }
     assert found == set(WRITERS)
 

@@ -10,6 +10,7 @@ import pytest
 from isolitmus.checker import audit
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.pipeline.cases import refuse_other
+from isolitmus.pipeline.location import Location
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 SMALL = """
@@ -24,7 +25,7 @@ statements.delete = "DELETE FROM t WHERE id = 1"
 def test_a_table_of_something_else_is_refused_before_spark_starts(call, delta):
     table = delta.table(delta.append(0, "f"))
     with pytest.raises(IsolitmusError, match="this table holds no cases of a matrix"):
-        refuse_other(table)
+        refuse_other(Location(str(table)))
     status, _, err = call("matrix", "--engine", "delta", "--out", table)
     assert status == 2
     assert "holds no cases of a matrix; name a folder that is not there yet" in err

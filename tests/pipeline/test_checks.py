@@ -12,6 +12,7 @@ from isolitmus.model.errors import IsolitmusError
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 from isolitmus.pipeline.checks import VERDICTS, judge, refuse_other_check  # noqa: E402
+from isolitmus.pipeline.location import Location  # noqa: E402
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 LOST = "r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n"
@@ -50,7 +51,7 @@ def test_a_row_for_each_level_and_one_for_what_does_not_read(histories):
 def test_what_is_in_the_way_of_verdicts_is_said_before_spark_starts(call, delta, histories):
     table = delta.table(delta.append(0, "f"))
     with pytest.raises(IsolitmusError, match="this table holds no verdicts"):
-        refuse_other_check(table, None)
+        refuse_other_check(Location(str(table)), None)
     status, _, err = call("check", histories, "--spark", "--out", table)
     assert (status, "holds no verdicts; name a folder" in err) == (2, True)
     status, _, err = call("check", histories, "--out", table)

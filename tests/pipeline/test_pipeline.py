@@ -13,7 +13,7 @@ import pytest
 from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweeps import sweep
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
-from isolitmus.pipeline import open_for_sweeps
+from isolitmus.pipeline import open_spark
 from isolitmus.specs import scope
 
 pytest.importorskip("pyarrow", reason="the extra spark is not installed")
@@ -26,13 +26,27 @@ def without_seconds(document):
 
 
 def test_what_spark_needs_and_is_not_there_is_said(monkeypatch):
-    monkeypatch.setattr("isolitmus.pipeline.jobs.PACKAGES", ("nosuchthing",))
+    monkeypatch.setattr("isolitmus.pipeline.spark.PACKAGES", {"nosuchthing": "spark"})
     with pytest.raises(
         EngineUnavailable, match="nosuchthing is not installed, which work on Spark"
     ):
-        open_for_sweeps().__enter__()
-    with pytest.raises(IsolitmusError, match=r"--master is 'yarn'; local\[N\] or local-cluster"):
-        open_for_sweeps("yarn").__enter__()
+        open_spark().__enter__()
+
+
+@pytest.mark.parametrize(
+    ("master", "sentence"),
+    [
+        ("mesos", r"--master is 'mesos'; local\[N\], local-cluster.* is wanted"),
+        (
+            "spark://127.0.0.1:1",
+            r"--master spark://127.0.0.1:1: nobody answers there \(.*refused\)",
+        ),
+        ("spark://127.0.0.1:x", "a number is wanted as its port"),
+    ],
+)
+def test_a_master_that_is_none_or_does_not_answer(master, sentence):
+    with pytest.raises(IsolitmusError, match=sentence):
+        open_spark(master).__enter__()
 
 
 def test_without_spark_the_command_ends_with_status_4(call, monkeypatch):

@@ -15,7 +15,7 @@ from isolitmus.checker.searching.universe import candidate, of_format
 from isolitmus.checker.worded import Worded
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
-from isolitmus.model.number import many
+from isolitmus.model.number import lasting, many
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.catalogue import spec as named
@@ -243,7 +243,7 @@ def sweep_work(
     if total > limit:
         pace = ""
         if form.carry_out is None:
-            seconds = _duration(_estimate(work) / cores)
+            seconds = lasting(_estimate(work) / cores)
             pace = f" on {cores} core{'s' if cores > 1 else ''} they take about {seconds};"
         raise IsolitmusError(
             f"scope {scope.name} has {many(total, 'candidate')} with {many(transactions, 'transaction')},"
@@ -283,13 +283,6 @@ def _estimate(work: Work) -> float:
         if passed > SAMPLE:
             break
     return (monotonic() - start - warm) / max(done, 1) / cut.each * count(work.scope, work.n)
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {unit}"
-    return f"{max(seconds, 1):.0f} s"
 
 
 def finished(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:

@@ -19,7 +19,7 @@ from isolitmus.checker.telling.overview_words import (
 )
 from isolitmus.cli.forms import TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
-from isolitmus.cli.output import progress, say, warn, writes
+from isolitmus.cli.output import Pace, progress, say, warn, writes
 from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import KINDS
 from isolitmus.model.number import many
@@ -179,13 +179,14 @@ def _on_spark(
 
     if out is not None:
         refuse_no_findings(out)
+    pace = Pace(len(names), "tables")
     with open_spark(master or MASTER) as spark, progress("audit on Spark") as tell:
         return audit_all(
             spark,
             names,
             out=out,
             budget=budget,
-            progress=lambda k: tell(f"{k:,} of {len(names):,} tables"),
+            progress=lambda k: tell(pace.words(k)),
         )
 
 

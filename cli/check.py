@@ -14,7 +14,7 @@ from isolitmus.checker.judged_files import FORMATS, history_files, judged_files
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark
-from isolitmus.cli.output import progress, say, warn, writes
+from isolitmus.cli.output import Pace, progress, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.location import Location
@@ -90,7 +90,8 @@ def check(
         if form.word not in {None, "json"}:
             raise IsolitmusError(f"--as {form.word} is for few histories; --spark writes a table")
         inside = [one for name in files for one in _looked_through(name, format_)]
-        with _checker(master, out, None if every else asked) as check_on_spark:
+        pace = Pace(len(inside), "files")
+        with _checker(master, out, None if every else asked, pace) as check_on_spark:
             bulk = check_on_spark(inside, budget=within)
         return _close(bulk, form)
     results: list[Checked] = []
@@ -123,7 +124,7 @@ def check(
 
 @contextmanager
 def _checker(
-    master: str | None, out: Location | None, levels: list[str] | None
+    master: str | None, out: Location | None, levels: list[str] | None, pace: Pace
 ) -> Iterator[Callable[..., BulkCheck]]:
     from isolitmus.pipeline.checks import check_all, refuse_other_check
     from isolitmus.pipeline.spark import MASTER, open_spark
@@ -136,7 +137,7 @@ def _checker(
             spark,
             levels=levels,
             out=out,
-            progress=lambda k: tell(f"{k:,} files"),
+            progress=lambda k: tell(pace.words(k)),
         )
 
 

@@ -12,9 +12,11 @@ import sys
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from inspect import signature
+from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.model.errors import IsolitmusError, printable, sentence
+from isolitmus.model.number import lasting
 from isolitmus.pipeline.location import Location
 from isolitmus.specs.writing import only_writer
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 __all__ = [
+    "Pace",
     "print_json",
     "progress",
     "refuse_other_engine",
@@ -35,6 +38,8 @@ __all__ = [
 ]
 
 SIGN = re.compile(r"[^\n -~]")
+BAR = 20
+"""So many signs wide is the bar of work that goes on."""
 
 
 def print_json(document: object) -> None:
@@ -96,6 +101,32 @@ def refuse_other_engine(evidence: Path | None, known: str | None, version: str) 
 def warn(text: str) -> None:
     """A sentence on standard error, for what is no result."""
     sys.stderr.write(f"isolitmus: {sentence(text)}\n")
+
+
+class Pace:
+    """How far work is, how fast it goes, and what is left of it, in words with a bar.
+
+    >>> pace = Pace(1000, "candidates")
+    >>> pace.words(200, 0.0), pace.words(600, 10.0)
+    ('━━━━──────────────── 200 of 1,000 candidates', '━━━━━━━━━━━━──────── 600 of 1,000 candidates, 40 a second, 10 s left')
+    """
+
+    def __init__(self, total: int, what: str) -> None:
+        self._total, self._what = total, what
+        self._begun: tuple[float, int] | None = None
+
+    def words(self, done: int, now: float | None = None) -> str:
+        """When so much is done; ``now`` is the time in seconds, by default the clock's."""
+        now = monotonic() if now is None else now
+        if self._begun is None:
+            self._begun = now, done
+        start, first = self._begun
+        full = BAR * done // max(self._total, 1)
+        said = f"{'━' * full}{'─' * (BAR - full)} {done:,} of {self._total:,} {self._what}"
+        if done <= first or now - start < 1:
+            return said
+        rate = (done - first) / (now - start)
+        return f"{said}, {rate:,.0f} a second, {lasting((self._total - done) / rate)} left"
 
 
 @contextmanager

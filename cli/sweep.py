@@ -28,7 +28,7 @@ from isolitmus.cli.options import (
     needs_spark,
     sizes,
 )
-from isolitmus.cli.output import progress, say, writes
+from isolitmus.cli.output import Pace, progress, say, writes
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.number import many
 from isolitmus.pipeline.location import Location
@@ -156,14 +156,14 @@ def sweep(
     swept: list[Sweep] = []
     with _spark(master, out, keep) if spark else _cores(cores) as count:
         for n in asked:
-            whole = f"{many(candidates_in(inside, n), 'candidate')} with {many(n, 'transaction')}"
+            pace = Pace(candidates_in(inside, n), f"candidates with {many(n, 'transaction')}")
             with progress(f"sweep {inside.name}") as tell:
                 done = count(
                     inside,
                     n,
                     limit=limit,
                     budget=within,
-                    progress=lambda k: tell(f"{k:,} of {whole}"),  # noqa: B023
+                    progress=lambda k: tell(pace.words(k)),  # noqa: B023
                 )
             swept.append(done)
             if not form.quiet:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["many"]
+__all__ = ["lasting", "many"]
+
+
+def lasting(seconds: float) -> str:
+    """How long something takes, about.
+
+    >>> lasting(0.2), lasting(7300), lasting(100)
+    ('1 s', '2 hours', '100 s')
+    """
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"
 
 
 def many(number: int, one: str, several: str = "") -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     HistoryFile = tuple[str, Path]
 
-__all__ = ["VERDICTS", "BulkCheck", "check_all", "judge", "refuse_other_check"]
+__all__ = ["VERDICTS", "BulkCheck", "bulk_judge", "check_all", "refuse_other_check"]
 
 VERDICTS = ResultTable(
     "verdicts",
@@ -170,7 +170,7 @@ def check_all(
             )
             with one_job(spark, words, budget):
                 places = spark.range(0, len(some), 1, len(some))
-                found = places.mapInArrow(judge(some, levels), VERDICTS.schema)
+                found = places.mapInArrow(bulk_judge(some, levels), VERDICTS.schema)
                 if table is None:
                     rows += found.select(*TOLD_OF).collect()
                 else:
@@ -184,7 +184,7 @@ def check_all(
     return _told(rows, len(wanted), monotonic() - start, ended)
 
 
-def judge(
+def bulk_judge(
     files: Sequence[HistoryFile], levels: Sequence[str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``files`` the rows of those files."""

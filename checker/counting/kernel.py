@@ -291,7 +291,7 @@ class Kernel:
         """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
         protocol = self.protocols[view.protocols.bit_length() - 1]
         done = self.space.done[effect]
-        key = protocol.name, done.footing, tuple(map(bool, done.paths))
+        key = protocol.name, done.footing
         if key not in self._idle:
             self._idle[key] = unrecorded(self.space.form, done.bare, protocol)
         return self._idle[key]

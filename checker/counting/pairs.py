@@ -134,7 +134,7 @@ class Pairs:
     def single(self, number: int) -> int:
         """The number of a commit alone; kept in ``alone``."""
         done, recorded = self._parts(number)
-        key = done.footing, recorded, tuple(map(bool, done.paths))
+        key = done.footing, recorded
         if key not in self._footings:
             made = self.space.form.frame([_event(done.bare, 1, recorded, 0)], reasons=False)
             of_sets = self.layout.members(made, 0)
@@ -200,10 +200,10 @@ def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> 
 
 
 def _same(a: Done, b: Done) -> Hashable:
-    """Which files the two name in common: for each file in which of their sets it is."""
-    every = (*a.paths, *b.paths)
-    named = frozenset[str]().union(*every)
-    return tuple(sorted(sum((path in s) << k for k, s in enumerate(every)) for path in named))
+    """Which files the two name in common: for each in which of their sets it is. How many others there are in which
+    sets is of their footings.
+    """
+    return tuple(sorted((sets, b.paths[path]) for path, sets in a.paths.items() if path in b.paths))
 
 
 def _changes(reader: Effect, writer: Effect) -> bool:

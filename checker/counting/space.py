@@ -61,9 +61,10 @@ class Done(NamedTuple):
     bare: Effect
     """The effect without rows."""
     footing: int
-    """Two of one footing differ at most in the names of files in ``paths``."""
-    paths: tuple[frozenset[str], ...]
-    """The names of its files, of which relations ask only whether they are the same."""
+    """Two of one footing differ at most in the names of the files in ``paths``."""
+    paths: dict[str, int]
+    """The names of its files, of which relations ask only whether they are the same, each with the sets of
+    the effect that it is in, as bits."""
 
 
 class Space:
@@ -208,15 +209,18 @@ class Space:
             overwrote.update((write.table, write.id, writer) for writer in writers)
         bare = replace(made, reads=(), writes=(), adds=(), removes=frozenset(), rows=None)
         kept: list[Hashable] = []
-        paths: list[frozenset[str]] = []
+        paths: defaultdict[str, int] = defaultdict(int)
+        sets = 0
         for part in _contents(bare):
             if isinstance(part, frozenset):
-                paths.append(part)
+                for path in part:
+                    paths[path] |= 1 << sets
+                sets += 1
             else:
                 kept.append(part)
-        footing = _number(self._footings, tuple(kept))
+        footing = _number(self._footings, (*kept, *sorted(paths.values())))
         overwritten = frozenset(overwrote)
-        return Done(made, position, read, overwritten, plain, bare, footing, tuple(paths))
+        return Done(made, position, read, overwritten, plain, bare, footing, dict(paths))
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():

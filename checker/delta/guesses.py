@@ -55,8 +55,10 @@ def guessed(statement: st.Statement) -> st.Statement:
     """The statement with the constants that are supposed to stand for opaque parts; EvaluationError where it is
     supposed to fail.
     """
+    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+        return statement
     parts = tuple(dict.fromkeys(unknown_parts(statement)))
-    if not parts or not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+    if not parts:
         return statement
     why = parts[0].unsaid
     if suppose("fails", (False, True), why):

@@ -305,6 +305,7 @@ def test_writers_alone_allow_the_read_only_anomaly():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
     """Up to three transactions: the same answer to the letter, or none in the universe both times; then
     what ships may have one (``ships``).

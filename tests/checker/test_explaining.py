@@ -208,8 +208,10 @@ def test_what_conflicts_allow_a_serial_order_explains(test):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", shipped())
 def test_what_conflicts_allow_in_the_catalogue_a_serial_order_explains(name):
+    """But of seven transactions or more, all of whose orders take minutes."""
     test = litmus(name)
-    if isinstance(test, Litmus) and not test.raw and not test.clients:
+    few = isinstance(test, Litmus) and len(test.transactions) < 7
+    if few and not test.raw and not test.clients:
         follow(test)
 
 

@@ -94,6 +94,7 @@ def test_no_small_history_tells_them_apart(name, by):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_no_history_of_three_tells_them_apart():
     name = "serializable-biswas-enea"
     for a, b in ((name, EQUAL[name]), (EQUAL[name], name)):

@@ -32,6 +32,7 @@ WRITERS = {
     ("audit", "html"): ["t"],
     ("audit", "out"): ["t", "--spark"],
     ("sweep", "out"): ["two-partitions", "--spark"],
+    ("check", "out"): ["reorder", "--spark"],
     ("report", "html"): ["data"],
     ("matrix", "evidence"): ["--engine", "delta"],
     ("matrix", "out"): ["--engine", "delta"],

@@ -143,8 +143,10 @@ KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-r
         pytest.param("scans", 2, slice(None), marks=pytest.mark.slow),
         pytest.param("fixed-keys", 2, slice(None), marks=pytest.mark.slow),
         ("moving-keys", 2, slice(None)),
-        pytest.param("scans", 3, slice(9, None, 10), marks=pytest.mark.slow),
-        pytest.param("fixed-keys", 3, slice(7, None, 30), marks=pytest.mark.slow),
+        pytest.param("scans", 3, slice(9, None, 10), marks=[pytest.mark.slow, pytest.mark.wide]),
+        pytest.param(
+            "fixed-keys", 3, slice(7, None, 30), marks=[pytest.mark.slow, pytest.mark.wide]
+        ),
     ],
 )
 def test_orders_that_lead_to_one_state_come_to_one_frame(universe, transactions, only, under):
@@ -161,6 +163,7 @@ def test_orders_that_lead_to_one_state_come_to_one_frame(universe, transactions,
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_under_several_protocols_at_a_time_orders_come_to_the_same():
     protocols = [protocol(name) for name in scope("scans").protocols]
     for cast in list(casts(scope("scans"), 3))[3::25]:

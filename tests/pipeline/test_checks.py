@@ -11,7 +11,7 @@ from isolitmus.model.errors import IsolitmusError
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
-from isolitmus.pipeline.checks import VERDICTS, judge, refuse_other_check  # noqa: E402
+from isolitmus.pipeline.checks import VERDICTS, bulk_judge, refuse_other_check  # noqa: E402
 from isolitmus.pipeline.location import Location  # noqa: E402
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
@@ -33,7 +33,7 @@ def histories(tmp_path):
 def test_a_row_for_each_level_and_one_for_what_does_not_read(histories):
     files = [("auto", path) for path in sorted(histories.iterdir())]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1], [2])])
-    rows = [row for batch in judge(files, LEVELS)(batches) for row in batch.to_pylist()]
+    rows = [row for batch in bulk_judge(files, LEVELS)(batches) for row in batch.to_pylist()]
     assert {tuple(row) for row in rows} == {tuple(VERDICTS.columns)}
     said = {(Path(row["file"]).stem, row["level"]): row["verdict"] for row in rows}
     assert said == {

@@ -153,7 +153,9 @@ def failure(error: Exception) -> IsolitmusError:
             f"Spark's workers have no package {lacking[1]}: where executors run, the same isolitmus[spark] has to be"
             " installed"
         )
-    if re.search(r"Concurrent\w+Exception|DELTA_CONCURRENT", text):
+    if re.search(
+        r"Concurrent\w+Exception|DELTA_CONCURRENT|CREATE_TABLE_WITH_NON_EMPTY_LOCATION", text
+    ):
         return IsolitmusError(
             "somebody else writes these tables: wait for the end, or name another folder"
         )

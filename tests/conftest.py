@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from isolitmus.cli.main import main
+from isolitmus.conformance import open_session
 
 settings.register_profile(
     "default",
@@ -143,3 +144,10 @@ class Logs:
         said = json.dumps([where] if where else [])
         info = self.info("DELETE", read, False, level, predicate=said)
         return [info, *(self.remove(f) for f in files)]
+
+
+@pytest.fixture(scope="session")
+def session():
+    """One Spark session for the whole run."""
+    with open_session() as opened:
+        yield opened

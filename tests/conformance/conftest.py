@@ -1,20 +1,13 @@
-"""One Spark session for the whole run, and litmus tests built from a few strings."""
+"""Litmus tests built from a few strings."""
 
 import pytest
 
-from isolitmus.conformance import open_session
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.statement import Delete, Insert, Merge, Optimize, Read, Update
 
 COLUMNS = (Column("id", "INT"), Column("part", "INT"))
-
-
-@pytest.fixture(scope="session")
-def session():
-    with open_session() as opened:
-        yield opened
 
 
 def statement(sql, target):

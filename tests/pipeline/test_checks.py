@@ -11,7 +11,7 @@ from isolitmus.model.errors import IsolitmusError
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
-from isolitmus.pipeline.checks import VERDICTS, bulk_judge, refuse_other_check  # noqa: E402
+from isolitmus.pipeline.checks import VERDICTS, bulk_judge, check_all, refuse_other_check  # noqa: E402
 from isolitmus.pipeline.location import Location  # noqa: E402
 
 ISOLITMUS = Path(sys.executable).parent / "isolitmus"
@@ -61,25 +61,31 @@ def test_what_is_in_the_way_of_verdicts_is_said_before_spark_starts(call, delta,
 
 
 @pytest.mark.spark
-def test_on_spark_what_was_judged_is_not_judged_again(histories, tmp_path):
+def test_on_spark_what_was_judged_is_not_judged_again(histories, tmp_path, session):
     out = tmp_path / "verdicts"
-    words = [ISOLITMUS, "check", f"{histories}/*.txt", "--level", ",".join(LEVELS), "--spark"]
-    words += ["--out", out, "--json"]
+    files = [("auto", path) for path in sorted(histories.iterdir())]
 
-    def asked():
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        return done.returncode, json.loads(done.stdout), len([*out.glob("_delta_log/*.json")])
+    def asked(levels=LEVELS):
+        done = check_all(session.spark, files, levels=levels, out=out)
+        return done, len([*out.glob("_delta_log/*.json")])
 
-    status, first, commits = asked()
-    assert status == 1
-    assert (first["files"], first["judged"], first["histories"], first["unread"]) == (3, 3, 2, 1)
-    assert first["levels"] == {name: {"allowed": 1, "forbidden": 1} for name in LEVELS}
-    assert "broken.txt:1" in first["errors"][0]["reason"]
-    assert asked()[2] == commits
+    first, commits = asked()
+    assert (first.files, first.judged, first.histories, first.unread) == (3, 3, 2, 1)
+    assert first.levels == {name: {"allowed": 1, "forbidden": 1} for name in LEVELS}
+    assert "broken.txt:1" in first.errors[0][1]
+    assert asked()[1] == commits
     (histories / "broken.txt").write_text(FINE)
-    status, again, more = asked()
-    assert (status, again["unread"], more) == (1, 0, commits + 1)
-    assert again["levels"] == {name: {"allowed": 2, "forbidden": 1} for name in LEVELS}
-    words[words.index("--level") + 1] = "causal"
-    other = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (other.returncode, "verdicts are by other levels" in other.stderr) == (2, True)
+    again, more = asked()
+    assert (again.unread, more) == (0, commits + 1)
+    assert again.levels == {name: {"allowed": 2, "forbidden": 1} for name in LEVELS}
+    with pytest.raises(IsolitmusError, match="verdicts are by other levels"):
+        asked(["causal"])
+
+
+@pytest.mark.spark
+def test_the_command_says_what_is_broken_and_goes_on(histories):
+    words = [ISOLITMUS, "check", f"{histories}/*.txt", "--level", "serializable", "--spark"]
+    done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False)
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["histories"], document["unread"]) == (1, 2, 1)
+    assert document["levels"] == {"serializable": {"allowed": 1, "forbidden": 1}}

@@ -49,6 +49,7 @@ def started(stack, folder, name, *words):
             env=environment,
             start_new_session=True,
         )
+    stack.callback(process.wait)
     stack.callback(lambda: os.killpg(process.pid, signal.SIGKILL))
 
 
@@ -125,6 +126,7 @@ def wait_for(condition, process, seconds=240):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_an_executor_and_then_the_driver_are_killed(cluster, tmp_path):
     """The job goes on without the executor; the next one goes on where the driver was; the counts are exact."""
     master, folder = cluster
@@ -206,6 +208,7 @@ with open_spark("local[1]") as spark:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_two_drivers_on_one_folder_count_nothing_twice(tmp_path):
     """Each is right, or says that there is another; what is left is what one of them alone leaves."""
     out = tmp_path / "data"

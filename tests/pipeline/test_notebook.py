@@ -48,6 +48,7 @@ def outputs(printed, value):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_notebook_shows_what_one_sees(tmp_path):
     notebook = json.loads(NOTEBOOK.read_text("utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -18,6 +18,7 @@ from isolitmus.specs.cat import read
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
+from isolitmus.pipeline import sweep as on_spark  # noqa: E402
 from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
 from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
 from isolitmus.pipeline.shards import ShardTask, counter, tallies_of  # noqa: E402
@@ -159,3 +160,41 @@ def test_what_cannot_be_listed_is_refused():
 def test_every_keep_keeps_what_the_one_before_keeps():
     tables = [set(names) for names in KEEP.values()]
     assert all(fewer <= more for fewer, more in pairwise(tables))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
+    """Another scope, another --keep, another version of the columns, a row that somebody took out."""
+    out, one = tmp_path / "data", scope("two-partitions")
+    done = on_spark(session.spark, one, 2, out=out, keep="executions")
+    expected = without_seconds(sweep(one, 2).to_json())
+    assert without_seconds(done.to_json()) == expected
+    assert (
+        without_seconds(on_spark(session.spark, one, 2, out=out, keep="executions").to_json())
+        == expected
+    )
+    for other, keep, why in (
+        (
+            "writers-partitioned",
+            "executions",
+            "another sweep .scope: not the same as those of writers-",
+        ),
+        ("two-partitions", "counts", "it was made with --keep executions, not counts"),
+    ):
+        with pytest.raises(IsolitmusError, match=why):
+            on_spark(session.spark, scope(other), 2, out=out, keep=keep)
+    table = f"delta.`{out / 'executions'}`"
+    session.spark.sql(f"DELETE FROM {table} WHERE rank = 0 AND protocol = 'delta-serializable'")
+    with pytest.raises(
+        IsolitmusError, match="executions has 93 rows of delta-serializable, where 94 were"
+    ):
+        on_spark(session.spark, one, 2, out=out, keep="executions")
+    counts = f"delta.`{out / 'counts'}`"
+    about = session.spark.sql(f"DESCRIBE DETAIL {counts}").first()["properties"]["isolitmus.sweep"]
+    older = about.replace('"version": 1', '"version": 0').replace("\\", "\\\\").replace("'", "\\'")
+    session.spark.sql(f"ALTER TABLE {counts} SET TBLPROPERTIES ('isolitmus.sweep' = '{older}')")
+    with pytest.raises(
+        IsolitmusError, match="tables of version 0, and this isolitmus writes version 1"
+    ):
+        on_spark(session.spark, one, 2, out=out, keep="executions")

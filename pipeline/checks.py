@@ -27,7 +27,7 @@ from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -114,7 +114,7 @@ class BulkCheck:
         if self.unread:
             yield f"{many(self.unread, 'file')}, or a part of one, could not be judged:"
             for file, reason in self.errors:
-                yield f"  {reason if reason.startswith(Path(file).name) else f'{file}: {reason}'}"
+                yield f"  {reason if reason.startswith((file, Path(file).name)) else f'{file}: {reason}'}"
             if self.unread > len(self.errors):
                 yield f"  and {self.unread - len(self.errors):,} more"
         if self.ended is not None:
@@ -181,7 +181,8 @@ def check_all(
     if table is not None:
         own = spark.createDataFrame([(file,) for file in wanted], "file STRING")
         rows = table.rows().join(own, "file").select(*TOLD_OF).collect()
-    return _told(rows, len(wanted), monotonic() - start, ended)
+    names = {str(path.resolve()): str(path) for _, path in files}
+    return _told(rows, names, monotonic() - start, ended)
 
 
 def bulk_judge(
@@ -281,14 +282,21 @@ def _quoted(of: HistoryFile) -> str:
     return f"'{text}'"
 
 
-def _told(rows: Sequence[Any], files: int, seconds: float, ended: str | None) -> BulkCheck:
+def _told(
+    rows: Sequence[Any], names: Mapping[str, str], seconds: float, ended: str | None
+) -> BulkCheck:
+    """What rows say; ``names`` are what users call the files of these paths."""
     levels: dict[str, Counter[str]] = {}
     for row in rows:
         if row["level"] is not None:
             levels.setdefault(row["level"], Counter())[row["verdict"]] += 1
-    wrong = sorted((row["file"], row["reason"]) for row in rows if row["level"] is None)
+    wrong = sorted(
+        (names[row["file"]], row["reason"].replace(row["file"], names[row["file"]]))
+        for row in rows
+        if row["level"] is None
+    )
     return BulkCheck(
-        files,
+        len(names),
         len({row["file"] for row in rows}),
         len({(row["file"], row["history"]) for row in rows if row["level"] is not None}),
         {name: dict(sorted(levels[name].items())) for name in sorted(levels)},

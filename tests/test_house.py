@@ -135,6 +135,10 @@ def test_it_runs_as_a_module_and_says_its_version(capsys, monkeypatch):
 BESIDE = {
     "cvc5": "the tests have it prove lemmas again",
     "dratify": "the tests have it check proofs",
+    **dict.fromkeys(
+        ("googleapis-common-protos", "grpcio", "grpcio-status", "zstandard"),
+        "PySpark's client of Spark Connect imports them",
+    ),
     "deltalake": "imported by a program that runs in an environment of its own",
     "pytest-timeout": "the tests have a limit",
     "pytest-xdist": "the tests run in two processes",

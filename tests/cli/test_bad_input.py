@@ -135,7 +135,7 @@ def test_what_the_cases_are_made_of_is_right(call):
         (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores is for a sweep without Spark"),
         (["sweep", "two-partitions", "--out", "x"], "--out needs --spark"),
         (["sweep", "two-partitions", "--master", "local[2]"], "--master needs --spark"),
-        (["sweep", "two-partitions", "--spark", "--master", "yarn"], "--master is 'yarn'; local[N] or local-cluster[EXECUTORS,CORES,MEGABYTES] is wanted"),
+        (["sweep", "two-partitions", "--spark", "--master", "mesos"], "--master is 'mesos'; local[N], local-cluster[EXECUTORS,CORES,MEGABYTES], spark://HOST:PORT, yarn, k8s://… or sc://HOST:PORT is wanted"),
         ([*SEPARATE, "--universe", "gone.toml"], "cannot read gone.toml: No such file or directory"),
         ([*SEPARATE, "--transactions", "0"], "--transactions is '0'; "),
         ([*SEPARATE, "--transactions", "3..2"], "--transactions is '3..2'; "),

@@ -198,7 +198,8 @@ def separate(
             wide = inside is None and way is None and not narrowed
             say(_relation_words(specs, answers, within, asked, wide=wide))
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
-        say("Assumed: " + "; ".join(assumed) + ".")
+        if assumed:
+            say(f"Assumed: {'; '.join(assumed)}.")
     if done:
         from isolitmus.cli.carrying import ended
 

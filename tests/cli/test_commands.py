@@ -485,3 +485,10 @@ def test_what_cannot_be_carried_out_is_one_sentence(call, words, message):
     status, out, err = call(*words)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_where_nothing_is_assumed_nothing_is_said_of_that(call):
+    status, out, _ = call("separate", "serializable", "snapshot-isolation", "--unbounded")
+    assert status == 0
+    assert "Proved in universe 'table'" in out
+    assert "Assumed" not in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.counting.tally import place
 from isolitmus.checker.expecting import expecting
 from isolitmus.checker.sweeps import example
 
@@ -42,7 +43,5 @@ def rank_of(work: Work, found: First) -> int:
     >>> rank_of(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
     99
     """
-    rank, _, choices = found
-    for position, (k, version) in enumerate(choices, 1):
-        rank = (rank * len(work.scope.statements) + k) * position + version
-    return rank
+    init, _, choices = found
+    return place(len(work.scope.statements), init, choices)

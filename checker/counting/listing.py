@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import FAILS, Space
+from isolitmus.checker.counting.tally import place
 from isolitmus.checker.counting.verdicts import Broken, broken
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import first_conflict, first_silence
@@ -150,11 +151,9 @@ class Listing:
         """The candidates of one shard."""
         if shard.init != self._init or len(self.space.databases) > MOST:
             self._begin(shard.init)
-        size, rank = len(self.scope.statements), shard.init
-        for position, (k, version) in enumerate(shard.choices, 1):
-            rank = (rank * size + k) * position + version
+        first = place(len(self.scope.statements), *shard)
         self._fixed = shard.choices
-        self._out = Listed(rank * self._below(len(shard.choices)), [], [], [], [], [], [])
+        self._out = Listed(first * self._below(len(shard.choices)), [], [], [], [], [], [])
         self._walk(shard.init, (), (), (0,), (), forked=False)
         return self._out
 

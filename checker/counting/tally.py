@@ -22,6 +22,7 @@ __all__ = [
     "Tallies",
     "Tally",
     "count",
+    "place",
     "shards",
 ]
 
@@ -158,6 +159,19 @@ def count(scope: Scope, n: int) -> int:
     10368
     """
     return len(scope.inits) * factorial(n) * int(len(scope.statements) ** n)
+
+
+def place(statements: int, init: int, choices: Choices) -> int:
+    """The number of what begins with these choices among all that have as many: of whole candidates their rank. The
+    inverse of ``Shards``, where there are so many ``statements``.
+
+    >>> place(7, 1, ((0, 0), (0, 1)))
+    99
+    """
+    number = init
+    for position, (k, version) in enumerate(choices, 1):
+        number = (number * statements + k) * position + version
+    return number
 
 
 def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:

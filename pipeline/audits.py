@@ -19,6 +19,7 @@ from isolitmus.model.overview import Overview
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
+from isolitmus.pipeline.workers import rows_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,21 +100,11 @@ def auditor(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``paths`` the rows of those tables."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
+    def rows(path: str) -> Iterator[dict[str, Any]]:
+        for values in _rows(path):
+            yield dict(zip(AUDITS.columns, (name, path, *values), strict=True))
 
-        from isolitmus.pipeline.arrow import arrow_type
-
-        schema = pa.schema(list(arrow_type(AUDITS.type)))
-        for batch in batches:
-            for place in batch.column(0).to_pylist():
-                rows = [
-                    dict(zip(AUDITS.columns, (name, paths[place], *values), strict=True))
-                    for values in _rows(paths[place])
-                ]
-                yield pa.RecordBatch.from_pylist(rows, schema)
-
-    return run
+    return rows_of_each(paths, rows, AUDITS)
 
 
 def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:

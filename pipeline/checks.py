@@ -23,6 +23,7 @@ from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
+from isolitmus.pipeline.workers import rows_of_each
 from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
 
@@ -189,18 +190,7 @@ def bulk_judge(
     files: Sequence[HistoryFile], levels: Sequence[str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``files`` the rows of those files."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        from isolitmus.pipeline.arrow import arrow_type
-
-        schema = pa.schema(list(arrow_type(VERDICTS.type)))
-        for batch in batches:
-            for place in batch.column(0).to_pylist():
-                yield pa.RecordBatch.from_pylist(list(_rows(files[place], levels)), schema)
-
-    return run
+    return rows_of_each(files, lambda file: _rows(file, levels), VERDICTS)
 
 
 def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, Any]]:

@@ -12,17 +12,16 @@ import sys
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.model.errors import IsolitmusError, printable, sentence
 from isolitmus.model.number import lasting
-from isolitmus.pipeline.location import Location
 from isolitmus.specs.writing import only_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 P = ParamSpec("P")
 
@@ -79,7 +78,7 @@ def writes(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
             with ExitStack() as stack:
                 for option, folder in options.items():
                     named = given.get(option)
-                    path = named.path if isinstance(named, Location) else named
+                    path = named if isinstance(named, Path | None) else named.path
                     if path is not None:
                         stack.enter_context(only_writer(path, folder=folder))
                 return command(*args, **kwargs)

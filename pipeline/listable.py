@@ -22,11 +22,10 @@ def refuse_unlisted(work: Work, keep: str) -> None:
             f"--keep {keep}: scope {scope.name} has commits that find nothing to do, which some protocols record and"
             f" others do not, so that a candidate is several histories; {less}"
         )
-    for init in scope.inits:
-        space = Space(scope, init)
-        for k, statements in enumerate(scope.statements):
-            number = space.options(0, 1)[k]
-            after = space.databases[space.after(0, number)] if number >= 0 else {}
+    space = Space(scope)
+    for start in space.starts:
+        for statements, number in zip(scope.statements, space.options(start, 1), strict=True):
+            after = space.databases[space.after(start, number)] if number >= 0 else {}
             for name, table in after.items():
                 declared = scope.tables[name].columns
                 if table.header is not None and table.header.metadata.columns != declared:

@@ -3,9 +3,10 @@
 A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
 a commit is remembered by the state it ran on, what two commits have with each other by their effects,
 and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
-executed, over remembered states, for those candidates only whose conflicts have a cycle (or go against
+executed, on remembered rows, for those candidates only whose conflicts have a cycle (or go against
 the log): in all others the order of the conflicts (or the log) explains every version (docs/semantics.md,
-Theorems 1 and 3). Specs are judged on whole candidates; a prefix is given up only for protocols under
+Theorems 1 and 3). A last commit that has seen all the others is not carried out: what is said of them is said
+of it, too (Theorem 13). Specs are judged on whole candidates; a prefix is given up only for protocols under
 which more commits never help. A protocol that is silent on something is two: with its silences as axioms, and without
 them.
 """
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
-from isolitmus.checker.counting.space import FAILS, Space
+from isolitmus.checker.counting.row_contents import RowContents
+from isolitmus.checker.counting.space import FAILS, IDLE, Space
 from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally
 from isolitmus.checker.counting.verdicts import Judge
+from isolitmus.checker.reading.latecomers import ignores_latecomers
 from isolitmus.checker.running.recorded import unrecorded
 from isolitmus.model.combine import outspoken
 from isolitmus.specs.cat import read
@@ -87,20 +90,21 @@ class Kernel:
         self.protocols = (*protocols, *map(outspoken, self.reticent))
         asked = [*self.levels, *(spec for spec in self.protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
+        self.ignored = all(map(ignores_latecomers, (*self.protocols, *self.levels)))
         each = [1 << b for b in range(len(self.protocols))]
         self.groups = [sum(each)] if scope.noops == "skip" else each
         self.cyclic = 1 << len(levels)
         self.backward = 2 << len(levels)
-        self._init = -1
-        self._idle: dict[Hashable, bool] = {}
+        self._begin()
 
     def count(self, shard: Shard) -> Tallies:
         """The counts of one shard."""
-        if shard.init != self._init or len(self.space.databases) > MOST_STATES:
-            self._begin(shard.init)
+        if len(self.space.databases) > MOST_STATES:
+            self._begin()
         self.shard = shard
         self.choices: list[tuple[int, int]] = []
-        self.states = [0]
+        self.states = [self.space.starts[shard.init]]
+        self.orders = self._orders[shard.init]
         self.found: list[tuple[_View, Prefix]] = []
         self.failed = 0
         self.failure: FailedStatement | None = None
@@ -124,17 +128,22 @@ class Kernel:
             tallies.of[protocol.name].silent -= tallies.of[protocol.name].admitted
         return tallies
 
-    def _begin(self, init: int) -> None:
-        self._init = init
-        self.space = Space(self.scope, self.scope.inits[init])
+    def _begin(self) -> None:
+        self.space = Space(self.scope)
         self.views = [
             _View(group, Judge(self.layout, self.protocols, self.levels, group))
             for group in self.groups
         ]
         self.pairs = Pairs(self.space, self.layout, self.protocols)
-        self.orders = SerialOrders(self.space)
+        self.contents = RowContents(self.space) if RowContents.known(self.space) else None
+        self._orders = [
+            SerialOrders(self.space, start)
+            if self.contents is None
+            else SerialOrders(self.contents, self.contents.of(start))
+            for start in self.space.starts
+        ]
         self.options: dict[tuple[int, int], list[int]] = {}
-        self._idle.clear()
+        self._idle: dict[Hashable, bool] = {}
 
     def _add(self, tally: Tally, view: _View, prefix: Prefix) -> None:
         tally.admitted += prefix.count
@@ -155,11 +164,11 @@ class Kernel:
         self.check()
         position = len(self.states)
         fixed = self.shard.choices[position - 1 : position]
-        runs = [self._options(state, position) for state in self.states]
         plain = self.scope.noops == "skip" and not lines[0].forked
         if position == self.n and plain and not fixed:
-            self._last(lines[0], runs, vocabulary)
+            self._last(lines[0], vocabulary)
             return
+        runs = [self._options(state, position) for state in self.states]
         for k in range(len(self.scope.statements)):
             for version in range(position):
                 if fixed and fixed[0] != (k, version):
@@ -182,20 +191,25 @@ class Kernel:
                 self.states.pop()
                 self.choices.pop()
 
-    def _last(self, line: _ViewPrefix, runs: list[list[int]], vocabulary: int) -> None:
-        """The last step of one view: the same as above, where nearly all the time goes."""
+    def _last(self, line: _ViewPrefix, vocabulary: int) -> None:
+        """The last step of one view: the same as above, where most candidates are."""
         view, commits, prefix, _ = line
+        versions = self.n
+        if self.contents is not None and self.ignored:
+            versions -= 1
+            self._latecomers(line, vocabulary, self.contents)
+        runs = [self._options(state, self.n) for state in self.states[:versions]]
         mine = view.protocols
         seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
         known = [
             [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
-            for version in range(self.n)
+            for version in range(versions)
         ]
         start, width, shift = self.layout.start, self.layout.width, self.pairs.shift
         forks = self.layout.forks(self.n)
         below = prefix.below
         for k in range(len(self.scope.statements)):
-            for version in range(self.n):
+            for version in range(versions):
                 number = runs[version][k]
                 own = alone.get(number)
                 if own is None:
@@ -223,6 +237,42 @@ class Kernel:
                         self.choices.append((k, version))
                         self._leaf(_ViewPrefix(view, (*commits, number), longer, False), vocabulary)
                         self.choices.pop()
+
+    def _latecomers(self, line: _ViewPrefix, vocabulary: int, contents: RowContents) -> None:
+        """The last step where the commit has seen all others: specs say of it what they said before it (``ignored``), and
+        an order that explained the others does so with it at their end.
+        """
+        view, _, prefix, _ = line
+        position, state = self.n, self.states[-1]
+        came: list[int] = []
+        for k, what in enumerate(contents.late(state, position)):
+            if what == FAILS:
+                self._fails(k, position - 1, position)
+            elif what != IDLE:
+                came.append(k)
+        if not came or not prefix.admitted:
+            return
+        if not prefix.count:
+            self.found.append((view, prefix))
+        prefix.count += len(came)
+        forbidden = view.judge.forbidden(prefix)
+        if not forbidden:
+            return
+        first = max(vocabulary, came[0]), (*self.choices, (came[0], position - 1))
+        if prefix.first is None or first < prefix.first:
+            prefix.first = first
+        writers = tuple((k, i) for i, (k, _) in enumerate(self.choices, 1))
+        if forbidden & self.cyclic and not self.orders.explain(writers, self._versions()):
+            prefix.unexplained += len(came)
+        if forbidden & self.backward:
+            end, seen = self.orders.end(writers), contents.of(state)
+            if end is None:
+                prefix.not_log_order += len(came)
+            elif end != seen:
+                prefix.not_log_order += sum(
+                    contents.step(end, k, position) != contents.step(seen, k, position)
+                    for k in came
+                )
 
     def _slow(self, line: _ViewPrefix, number: int, k: int, version: int, vocabulary: int) -> None:
         if number == FAILS:
@@ -299,7 +349,7 @@ class Kernel:
     # Whole candidates
 
     def _leaf(self, line: _ViewPrefix, vocabulary: int) -> None:
-        view, commits, prefix, _ = line
+        view, commits, prefix, forked = line
         if not prefix.count:
             self.found.append((view, prefix))
         prefix.count += 1
@@ -307,22 +357,34 @@ class Kernel:
         if not forbidden:
             return
         vocabulary = max(vocabulary, self.choices[-1][0])
-        if prefix.first is None or vocabulary < prefix.first[0]:
-            prefix.first = vocabulary, tuple(self.choices)
+        first = vocabulary, tuple(self.choices)
+        if prefix.first is None or first < prefix.first:
+            prefix.first = first
         cyclic = forbidden & self.cyclic
         backward = forbidden & self.backward
         if not (cyclic or backward):
             return
-        states = [
-            *self.states[: self.n],
-            self.space.after(self.states[self.n - 1], commits[-1] >> 1),
-        ]
         writers: tuple[WriterAt, ...] = tuple(
             (k, position)
             for position, ((k, _), number) in enumerate(zip(self.choices, commits, strict=True), 1)
             if not number & 1
         )
-        if backward and not self.orders.gives(writers, states[-1]):
+        tables = self._tables(commits[-1] >> 1, forked=forked)
+        if backward and not self.orders.gives(writers, tables):
             prefix.not_log_order += 1
-        if cyclic and not self.orders.explain(writers, states):
+        if cyclic and not self.orders.explain(writers, [*self._versions(), tables]):
             prefix.unexplained += 1
+
+    def _versions(self) -> list[int]:
+        """The tables at each version before the last, as ``orders`` has them."""
+        states = self.states[: self.n]
+        return states if self.contents is None else list(map(self.contents.of, states))
+
+    def _tables(self, last: int, *, forked: bool) -> int:
+        """The tables after the last effect of a candidate, as ``orders`` has them."""
+        state = self.states[self.n - 1]
+        if self.contents is None:
+            return self.space.after(state, last)
+        if forked:  # it writes rows that are gone, or are there twice
+            return self.contents.of(self.space.after(state, last))
+        return self.contents.after(self.contents.of(state), last)

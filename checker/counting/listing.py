@@ -145,16 +145,18 @@ class Listing:
         self.layout = Layout(names | {*DEPENDENCIES})
         self._levels = [(level, admission(level)) for level in levels]
         self._protocols = [_Protocol(spec, self.layout) for spec in work.protocols]
-        self._init = -1
+        self._begin()
 
     def of(self, shard: Shard) -> Listed:
         """The candidates of one shard."""
-        if shard.init != self._init or len(self.space.databases) > MOST:
-            self._begin(shard.init)
+        if len(self.space.databases) > MOST:
+            self._begin()
+        start = self.space.starts[shard.init]
+        self.orders = self._orders[shard.init]
         first = place(len(self.scope.statements), *shard)
         self._fixed = shard.choices
         self._out = Listed(first * self._below(len(shard.choices)), [], [], [], [], [], [])
-        self._walk(shard.init, (), (), (0,), (), forked=False)
+        self._walk(shard.init, (), (), (start,), (), forked=False)
         return self._out
 
     def judged(self, frame: int) -> FrameVerdicts:
@@ -172,10 +174,9 @@ class Listing:
         """By protocol how it ends the execution of some commits, if it does."""
         return tuple(protocol.ends(frame) for protocol in self._protocols)
 
-    def _begin(self, init: int) -> None:
-        self._init = init
-        self.space = Space(self.scope, self.scope.inits[init])
-        self.orders = SerialOrders(self.space)
+    def _begin(self) -> None:
+        self.space = Space(self.scope)
+        self._orders = [SerialOrders(self.space, start) for start in self.space.starts]
         self._pairs = Pairs(self.space, self.layout, ())
         self._frames: dict[RowCodes, int] = {}
         self._rows_of: list[RowCodes] = []

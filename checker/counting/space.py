@@ -1,4 +1,4 @@
-"""What a scope's statements do from one initial table, each thing worked out once.
+"""What a scope's statements do from its initial tables, each thing worked out once.
 
 States and effects are numbered by their contents, so that whatever is asked of them later can be
 remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so equal
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.file import File
     from isolitmus.model.format import Scans
     from isolitmus.model.scope import Scope
-    from isolitmus.model.statement import Statement
 
 __all__ = ["FAILS", "IDLE", "Done", "Space", "transaction"]
 
@@ -68,18 +67,18 @@ class Done(NamedTuple):
 
 
 class Space:
-    """The states, effects and bags of rows that a scope reaches from one of its initial tables.
+    """The states, effects and bags of rows that a scope reaches. ``starts`` are its initial states.
 
     >>> from isolitmus.specs import scope
-    >>> table = scope("two-partitions")
-    >>> space = Space(table, table.inits[0])
-    >>> insert = space.run(0, 0, 1)
-    >>> space.after(0, insert), space.after(0, insert), space.run(0, 0, 1) == insert
+    >>> space = Space(scope("two-partitions"))
+    >>> (start,) = space.starts
+    >>> insert = space.run(start, 0, 1)
+    >>> space.after(start, insert), space.after(start, insert), space.run(start, 0, 1) == insert
     (1, 1, True)
     """
 
-    def __init__(self, scope: Scope, init: tuple[Statement, ...]) -> None:
-        self.scope, self.init, self.form = scope, init, format_named(scope.format)
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.form = scope, format_named(scope.format)
         self.databases: list[Database] = []
         self._files_of: list[Mapping[str, tuple[int, ...]]] = []
         self.done: list[Done] = []
@@ -96,10 +95,11 @@ class Space:
         self._alike: dict[Hashable, int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._bag_of: dict[int, int] = {}
-        self.state(initial(self.form, scope.tables, init))
+        made = (initial(self.form, scope.tables, init) for init in scope.inits)
+        self.starts = [self.state(database) for database in made]
 
     def state(self, database: Database) -> int:
-        """The number of a state; that of the initial one is 0."""
+        """The number of a state."""
         said = tuple(getattr(table, name) for table in database.values() for name in OF_STATE)
         files = {name: tuple(map(self._file, table.files)) for name, table in database.items()}
         number = _number(self._states, (said, *files.values()))
@@ -114,6 +114,11 @@ class Space:
             number = self._files.setdefault(file, len(self._files))
             known = self._objects[id(file)] = number, file
         return known[0]
+
+    def step(self, state: int, k: int, position: int) -> int | None:
+        """The state after statement k at a commit position; None if it fails."""
+        number = self.run(state, k, position)
+        return None if self.done[number].effect.error is not None else self.after(state, number)
 
     def run(self, state: int, k: int, position: int) -> int:
         """The number of the effect of statement k at a commit position on a state."""
@@ -134,11 +139,12 @@ class Space:
         """What comes of each statement at a commit position on a state: an effect, IDLE or FAILS."""
         known = self._options.get((state, position))
         if known is None:
-            known = [self._option(state, k, position) for k in range(len(self.scope.statements))]
+            known = [self.option(state, k, position) for k in range(len(self.scope.statements))]
             self._options[state, position] = known
         return known
 
-    def _option(self, state: int, k: int, position: int) -> int:
+    def option(self, state: int, k: int, position: int) -> int:
+        """What comes of statement k at a commit position on a state: an effect, IDLE or FAILS."""
         number = self.run(state, k, position)
         done = self.done[number].effect
         if done.error is not None or done.footprint is None:

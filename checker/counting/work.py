@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.counting.kernel import Kernel
 from isolitmus.checker.counting.tally import shards
@@ -13,7 +13,7 @@ from isolitmus.checker.processes import process_pool, unheard
 from isolitmus.model.errors import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from isolitmus.checker.counting.tally import Shards, Tallies
@@ -61,13 +61,16 @@ def counted(
         for index in wanted:
             yield index, own.count(cut[index])
         return
-    with process_pool(processes, _begin, work) as pool:
-        waiting = iter(wanted)
+    left = list(wanted)
+    shares = Shares(len(left), processes)
+    with process_pool(processes, _begin, work, left, shares) as pool:
+        given = 0
         running: set[Future[tuple[int, Tallies]]] = set()
         while True:
-            for index in islice(waiting, 2 * processes - len(running)):
+            while given < len(left) and len(running) < 2 * processes:
                 with unheard():
-                    running.add(pool.submit(_count, index))
+                    running.add(pool.submit(_count))
+                given += 1
             if not running:
                 return
             budget.check()
@@ -82,16 +85,56 @@ def counted(
                 ) from None
 
 
+class Shares:
+    """So much work, in its order, shared by processes: each has a part of it, for what it has found out serves most for
+    what comes next; who is through takes half of what another one has left.
+
+    >>> shares = Shares(6, 2)
+    >>> [shares.take(0) for _ in range(4)], [shares.take(1) for _ in range(2)]
+    ([0, 1, 2, 4], [3, 5])
+    """
+
+    def __init__(self, work: int, processes: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        cuts = [work * i // processes for i in range(processes + 1)]
+        self._bounds = context.Array("q", [*cuts[:-1], *cuts[1:]])
+        self._processes = processes
+        self._here = context.Value("i", 0)
+
+    def mine(self) -> int:
+        """A number of its own for each process that asks."""
+        with self._here.get_lock():
+            self._here.value += 1
+            return int(self._here.value - 1) % self._processes
+
+    def take(self, mine: int) -> int:
+        """What is next for a process, while something is left."""
+        n = self._processes
+        with self._bounds.get_lock():
+            bounds: Any = self._bounds.get_obj()
+            if bounds[mine] == bounds[mine + n]:
+                most = max(range(n), key=lambda i: bounds[i + n] - bounds[i])
+                bounds[mine + n] = bounds[most + n]
+                bounds[mine] = bounds[most + n] = (bounds[most] + bounds[most + n]) // 2
+            bounds[mine] += 1
+            return int(bounds[mine]) - 1
+
+
 class _Here:
     """What a process of a pool counts with."""
 
     kernel: Kernel
     cut: Shards
+    wanted: Sequence[int]
+    shares: Shares
+    mine: int
 
 
-def _begin(work: Work) -> None:
+def _begin(work: Work, wanted: Sequence[int], shares: Shares) -> None:
     _Here.kernel, _Here.cut = kernel(work), parts(work)
+    _Here.wanted, _Here.shares, _Here.mine = wanted, shares, shares.mine()
 
 
-def _count(index: int) -> tuple[int, Tallies]:
+def _count() -> tuple[int, Tallies]:
+    index = _Here.wanted[_Here.shares.take(_Here.mine)]
     return index, _Here.kernel.count(_Here.cut[index])

@@ -7,8 +7,10 @@ table, side 1 the source of a MERGE.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from operator import is_
 from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -330,7 +332,7 @@ def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
     return tuple(e for expr in exprs if expr is not None for e in _subqueries(expr))
 
 
-@lru_cache(maxsize=10_000)
+@by_object
 def _subqueries(expr: Expr) -> tuple[Subquery, ...]:
     return tuple(e for e in walk(expr) if isinstance(e, Subquery))
 
@@ -345,13 +347,19 @@ def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
         case ColumnRef() | Subquery():
             return change(expr)
         case Compare() | Arithmetic() | And() | Or():
-            return replace(expr, left=mapped(expr.left, change), right=mapped(expr.right, change))
+            left, right = mapped(expr.left, change), mapped(expr.right, change)
+            same = left is expr.left and right is expr.right
+            return expr if same else replace(expr, left=left, right=right)
         case Not() | Negate() | In() | IsNull():
-            return replace(expr, operand=mapped(expr.operand, change))
-        case Aggregate(operand=operand) if operand is not None:
-            return replace(expr, operand=mapped(operand, change))
-        case Call(operands=operands) | Opaque(operands=operands):
-            return replace(expr, operands=tuple(mapped(o, change) for o in operands))
+            operand = mapped(expr.operand, change)
+            return expr if operand is expr.operand else replace(expr, operand=operand)
+        case Aggregate(operand=within) if within is not None:
+            operand = mapped(within, change)
+            return expr if operand is within else replace(expr, operand=operand)
+        case Call(operands=before) | Opaque(operands=before):
+            operands = tuple(mapped(each, change) for each in before)
+            same = all(map(is_, operands, before))
+            return expr if same else replace(expr, operands=operands)
         case _:
             return expr
 

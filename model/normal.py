@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model import expression as ex
 from isolitmus.model.evaluating import evaluate
+from isolitmus.model.remembering import by_object
 from isolitmus.model.unwrapping import unwrapped, unwraps
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     return (expr,) if isinstance(expr, ex.ColumnRef) else ()
 
 
-@lru_cache(maxsize=10_000)
+@by_object
 def optimized(expr: ex.Expr) -> bool:
     """Whether Spark's optimizer may make something of an expression that is not modelled: conditions of CASE
     and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).

@@ -25,6 +25,7 @@ from isolitmus.model import query as qu
 from isolitmus.model import raw as rw
 from isolitmus.model import statement as st
 from isolitmus.model.normal import columns, normal
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,18 +79,7 @@ class Access:
 
     def filters(self, schema: Schema) -> Filters:
         """The condition as pruning and skipping have it; ``schema`` is the table's."""
-        match self.role:
-            case "target" | "compact":
-                return command_filters(schema, self.where)
-            case "using":
-                return Filters((), () if self.where is None else (self.where,))
-            case "match":
-                return merge_filters(schema, self.where, self.clauses)
-            case "query":
-                return query_filters(schema, None if self.whole else self.where)
-            case "subquery" | "value":
-                assert self.subquery is not None
-                return query_filters(schema, _own(self.subquery))
+        return _filters(self, schema)
 
 
 def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Access, ...]:
@@ -103,7 +93,28 @@ def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Ac
     >>> str(target.where), target.role, target.tracked, value.role, value.tracked
     ('part = 1', 'target', 'files', 'value', 'nothing')
     """
-    return tuple(_accesses(statement, schemas))
+    return _remembered(statement, *schemas.values())
+
+
+@by_object
+def _filters(access: Access, schema: Schema) -> Filters:
+    match access.role:
+        case "target" | "compact":
+            return command_filters(schema, access.where)
+        case "using":
+            return Filters((), () if access.where is None else (access.where,))
+        case "match":
+            return merge_filters(schema, access.where, access.clauses)
+        case "query":
+            return query_filters(schema, None if access.whole else access.where)
+        case "subquery" | "value":
+            assert access.subquery is not None
+            return query_filters(schema, _own(access.subquery))
+
+
+@by_object
+def _remembered(statement: st.Statement, *schemas: Schema) -> tuple[Access, ...]:
+    return tuple(_accesses(statement, {schema.name: schema for schema in schemas}))
 
 
 def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterator[Access]:

@@ -13,6 +13,7 @@ from isolitmus.model import query as qu
 from isolitmus.model import statement as st
 from isolitmus.model.casting import stored
 from isolitmus.model.evaluating import evaluate
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +34,14 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     Traceback (most recent call last):
     isolitmus.model.failing.EvaluationError: 2147483648 does not fit into INT
     """
+    _fold(statement, schema, insert if isinstance(statement, st.Insert) else update)
+
+
+@by_object
+def _fold(statement: st.Statement, schema: Schema | None, error: str) -> None:
     for expr in _expressions(statement):
         _computed(expr)
     columns = schema.columns if schema is not None else ()
-    error = insert if isinstance(statement, st.Insert) else update
     for index, expr in _stored(statement):
         value = evaluate(expr, ()) if _constant(expr) else None
         if value is not None:

@@ -58,9 +58,10 @@ def with_next_values(snapshot: Snapshot, statement: st.Insert, rows: int, done: 
     the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the start.
     """
     footprint, name = done.footprint, statement.target
-    schema, metadata = snapshot.schemas[name], snapshot.header(name).metadata
+    schema = snapshot.schemas[name]
     if not statement.generates or footprint is None or (schema.partition_indexes and not rows):
         return done
+    metadata = snapshot.header(name).metadata
     reached = dict(metadata.reached)
     for index in statement.generates if rows else ():
         first, step = _next(schema, index, metadata.reached)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model import expression as ex
@@ -19,6 +19,7 @@ from isolitmus.model.condition import holds
 from isolitmus.model.evaluating import evaluate, kleene_and, kleene_or
 from isolitmus.model.functions import like_prefix
 from isolitmus.model.normal import columns, normal, optimized, strict_columns
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,8 +75,7 @@ class Filters:
         """The files that are left after pruning and, unless the conf stats.skipping is off, skipping,
         neither of which looks at a filter with a subquery: what the transaction read.
         """
-        pruning = [p for p in self.partition if not ex.subqueries(p)]
-        condition = reduce(ex.And, pruning) if pruning else None
+        condition = _pruning(self)
         given = tuple(files)
         kept = {
             partition
@@ -87,6 +87,13 @@ class Filters:
             for f in given
             if f.partition in kept and (not skipping or _may_match(self.data, f, schema))
         )
+
+
+@by_object
+def _pruning(filters: Filters) -> ex.Expr | None:
+    """What partitions are pruned by."""
+    parts = [part for part in filters.partition if not ex.subqueries(part)]
+    return reduce(ex.And, parts) if parts else None
 
 
 def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
@@ -163,7 +170,7 @@ def like_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.E
     return ex.Subquery("exists", "given", one, reduce(ex.And, same), side=1, rows=keys)
 
 
-@lru_cache(maxsize=10_000)
+@by_object
 def _conjuncts(where: ex.Expr | None) -> tuple[ex.Expr, ...]:
     return () if where is None else ex.conjuncts(normal(where))
 

@@ -10,6 +10,7 @@ from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.normal import columns
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ __all__ = ["KINDS", "statement_kinds"]
 KINDS = ("Merging", "Deleting", "Compacting", "Vacuuming", "Creating", "Complex", "Unfiltered")
 
 
+@by_object
 def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
     """The KINDS that a statement is of.
 

@@ -40,8 +40,10 @@ __all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel"]
 
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
-MOST_STATES = 200_000
-"""After a shard with so many states known, about half a gigabyte, all is forgotten; counts stay."""
+MOST = 200_000
+"""After a shard with so many states known, or four times as many contents, all is forgotten; counts stay. That is about
+half a gigabyte.
+"""
 
 
 class _View(NamedTuple):
@@ -99,7 +101,8 @@ class Kernel:
 
     def count(self, shard: Shard) -> Tallies:
         """The counts of one shard."""
-        if len(self.space.databases) > MOST_STATES:
+        contents = 0 if self.contents is None else len(self.contents)
+        if len(self.space.databases) + contents // 4 > MOST:
             self._begin()
         self.shard = shard
         self.choices: list[tuple[int, int]] = []

@@ -92,6 +92,9 @@ class RowContents:
             )
         )
 
+    def __len__(self) -> int:
+        return len(self._all)
+
     def of(self, state: int) -> int:
         """The contents of a state of the space."""
         known = self._of.get(state)

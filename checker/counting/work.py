@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Work", "counted", "kernel", "parts"]
 
-EACH = 50_000
+EACH = 200_000
 """The most candidates of one shard: of a count that is ended, those that are done are known."""
 LOOK = 0.1
 """Seconds between two looks at what the work may take, while processes count."""

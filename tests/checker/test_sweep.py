@@ -337,7 +337,7 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
     whole = all_of(sweep(small, 2))
     monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "FEW", 10)
     assert all_of(sweep(small, 2, cores=2)) == whole
-    monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST_STATES", 5)
+    monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST", 5)
     assert all_of(sweep(small, 2)) == whole
 
 

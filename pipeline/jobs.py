@@ -18,7 +18,7 @@ from isolitmus.pipeline.findings import findings
 from isolitmus.pipeline.listable import refuse_unlisted
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.shards import ShardTask, counter, tallies_of
-from isolitmus.pipeline.spark import one_job
+from isolitmus.pipeline.spark import one_job, parallelism
 from isolitmus.pipeline.sweep_data import SweepData
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
 
@@ -38,6 +38,8 @@ FIRST, FEW = 4, 20_000
 """So many shards, or as many as have so many candidates, are counted before the first commit; then as many as take
 about PATIENCE seconds."""
 PATIENCE = 20.0
+FASTER = 4
+"""So many times the shards that were counted before are counted next, at most."""
 LISTED = 10_000
 """The most candidates of one shard where each has rows of its own."""
 USUAL = "findings"
@@ -81,6 +83,8 @@ def sweep(
     left = [index for index in range(len(cut)) if index not in done]
     size = max(FIRST, FEW // cut.each)
     try:
+        with one_job(spark, f"{words}: how many at a time", budget):
+            tasks = parallelism(spark)
         while left:
             if progress is not None:
                 progress((len(cut) - len(left)) * cut.each)
@@ -89,9 +93,9 @@ def sweep(
             began = monotonic()
             counted = f"{words}: shards {some[0]} to {some[-1]} of {len(cut)}"
             with one_job(spark, counted, budget):
-                rows += _count(spark, data, task, some)
+                rows += _count(spark, data, task, some, tasks)
             passed = monotonic() - began
-            size = max(FIRST, min(2 * size, int(size * PATIENCE / passed)))
+            size = max(FIRST, min(FASTER * size, int(size * PATIENCE / passed)))
     except Limit as reached:
         ended = str(reached)
     if data is not None:
@@ -116,11 +120,14 @@ def _run_of(indexes: Sequence[int]) -> list[int]:
     return [index for place, index in enumerate(indexes) if index == indexes[0] + place]
 
 
-def _count(spark: Any, data: SweepData | None, task: ShardTask, some: Sequence[int]) -> list[Any]:
-    """Count some shards, and write their rows: the counts last, which say that all is there. Without tables the rows of
+def _count(
+    spark: Any, data: SweepData | None, task: ShardTask, some: Sequence[int], tasks: int
+) -> list[Any]:
+    """Count some shards in so many tasks, each those that follow one another: what a worker has found out serves most
+    for what comes next. Write their rows: the counts last, which say that all is there. Without tables the rows of
     the counts.
     """
-    places = spark.range(0, len(some), 1, len(some))
+    places = spark.range(0, len(some), 1, min(tasks, len(some)))
     rows = places.mapInArrow(counter(task, some), task.one_of)
     if data is None:
         return [row["counts"] for row in rows.collect()]

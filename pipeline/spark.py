@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = ["MASTER", "failure", "one_job", "open_spark"]
+__all__ = ["MASTER", "failure", "one_job", "open_spark", "parallelism"]
 
 MASTER = "local[2]"
 KNOWN = re.compile(
@@ -103,6 +103,17 @@ def _connected(address: str) -> Iterator[Any]:
 
 def _is_remote(spark: Any) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def parallelism(spark: Any) -> int:
+    """How many tasks Spark runs at a time, as it says itself; spark.default.parallelism may say less."""
+    if not _is_remote(spark):
+        context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark does not say it
+        usual = context.resourceProfileManager().defaultResourceProfile()
+        return int(context.maxNumConcurrentTasks(usual))
+    from pyspark.sql.functions import spark_partition_id
+
+    return int(spark.range(1000).select(spark_partition_id()).distinct().count())
 
 
 @contextmanager

@@ -35,8 +35,18 @@ those that send readers elsewhere (redirectReaderWriter) or keep files elsewhere
 """
 SPECIAL = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
 """What makes a string column compare in another way: a collation, CHAR's padding."""
+RELIED_ON: dict[str, tuple[type, str]] = {
+    "readVersion": (int, "a version"),
+    "isBlindAppend": (bool, "true or false"),
+    "isolationLevel": (str, "a text"),
+    "operation": (str, "a text"),
+    "operationParameters": (dict, "an object"),
+    "engineInfo": (str, "a text"),
+}
+"""What a commit says of itself that verdicts rest on, its type and that in words."""
 LOOSE = {"txnId": str, "timestamp": int}
-"""What a commit says of itself that no verdict rests on: of another type it is not there."""
+"""What it says that none rests on: of another type it is not there."""
+KNOWN = {name: kind for name, (kind, _) in RELIED_ON.items()} | LOOSE
 READER, WRITER = 3, 7
 """The newest versions of the protocol (PROTOCOL.md)."""
 
@@ -186,23 +196,14 @@ def protocol_of(fields: Mapping[str, Any], where: str) -> LogProtocol:
 
 def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """What a commit says of itself; fields that we rely on have the types that Delta gives them."""
-    kinds: dict[str, tuple[type, str]] = {
-        "readVersion": (int, "a version"),
-        "isBlindAppend": (bool, "true or false"),
-        "isolationLevel": (str, "a text"),
-        "operation": (str, "a text"),
-        "operationParameters": (dict, "an object"),
-        "engineInfo": (str, "a text"),
-    }
-    for name, (kind, wanted) in kinds.items():
+    for name, (kind, wanted) in RELIED_ON.items():
         value = fields.get(name)
         if value is not None and (
             not isinstance(value, kind) or (kind is int and isinstance(value, bool))
         ):
             _wrong(f"{where}: commitInfo", name, value, wanted)
-    known = {name: kind for name, (kind, _) in kinds.items()} | LOOSE
     return {
-        name: fields[name] for name, kind in known.items() if isinstance(fields.get(name), kind)
+        name: fields[name] for name, kind in KNOWN.items() if isinstance(fields.get(name), kind)
     }
 
 

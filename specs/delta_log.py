@@ -11,6 +11,7 @@ import os
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LogError
@@ -21,7 +22,6 @@ from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata, LogProtocol
 
@@ -151,7 +151,7 @@ def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
 
 
 def _place(table: Path, version: int) -> Path:
-    return table / f"_delta_log/{version:020}.json"
+    return Path(f"{table}/_delta_log/{version:020}.json")
 
 
 def _list(table: Path) -> tuple[list[int], list[str]]:
@@ -189,10 +189,17 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
 
 
 def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
-    if not os.path.lexists(path):
+    try:
+        yield from _read_actions(path, newest=newest)
+    except LogError:
+        if os.path.lexists(path):
+            raise
         raise LogError(
             f"{path}: it was there a moment ago (the log is being cleaned up); ask again"
-        )
+        ) from None
+
+
+def _read_actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
     empty = True
     for number, line in enumerate(read_lines(path, LogError), 1):
         if not line.strip():

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from isolitmus.model.errors import IsolitmusError
 
+SMALL = 2**16
+"""The bytes of a file whose lines are read at once."""
+
 __all__ = [
     "decoded",
     "is_file",
@@ -110,6 +113,12 @@ def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
 def read_lines(path: Path, error: type[IsolitmusError]) -> Iterator[str]:
     """The lines of a file one at a time, without their ends: the file may be of any size, a line not."""
     with open_file(path, error) as file:
+        whole = file.read(SMALL + 1)
+        if len(whole) <= SMALL:  # at once, as nearly every commit is
+            lines = decoded(whole, path, error).split("\n")
+            yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
+            return
+        file.seek(0)
         start = 0
         while line := file.readline(LINE + 1):
             if len(line) > LINE:

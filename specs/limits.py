@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+FROM_THE_START = json.JSONDecoder().raw_decode
 T = TypeVar("T")
 TEXT = 2**20
 """The bytes of a file that a person writes, and of a spec with all that it includes."""
@@ -76,7 +77,12 @@ def read_json(text: str) -> Any:
     ValueError: nested too deeply
     """
     try:
-        value = json.loads(text)
+        try:
+            value, end = FROM_THE_START(text)
+        except ValueError:
+            end = -1
+        if end != len(text):  # spaces around it, or no JSON: that is said with all care
+            value = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if text.count("[") + text.count("{") > DEEPEST and deeper(value, inner):

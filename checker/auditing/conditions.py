@@ -74,18 +74,24 @@ def condition(text: str) -> Condition:
     one = ONE_WORD.fullmatch(text)
     if one is not None and not one[3].isdigit():
         return Condition(text, _one_word(*one.groups()))
+    return Condition(text, _parsed(bare, ids))
+
+
+@lru_cache(maxsize=512)
+def _parsed(bare: str, ids: int) -> exp.Expr | None:
+    """What a text means that had so many ids, which are others in each commit; None: that is not certain."""
     try:
         with muted():
             tree = parse_one(bare, dialect="databricks")
     except (SqlglotError, RecursionError):
-        return Condition(text, None)
+        return None
     if deeper(tree, methodcaller("iter_expressions")):
-        return Condition(text, None)
+        return None
     if ids and (len(list(tree.find_all(exp.Column))) != ids or tree.find(exp.Dot)):
-        return Condition(text, None)
+        return None
     if ids and any(literal.is_string for literal in tree.find_all(exp.Literal)):
-        return Condition(text, None)
-    return Condition(text, tree)
+        return None
+    return tree
 
 
 def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:

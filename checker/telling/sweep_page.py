@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.checks import check
 from isolitmus.checker.runs import run
 from isolitmus.checker.telling.figures import figure, render_template
-from isolitmus.checker.telling.picture import LINE, WIDTH, coordinate, label, svg
+from isolitmus.checker.telling.plots import PlotLine, Scale, line_plot
 from isolitmus.model.verdict import Forbidden
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ __all__ = ["CountedPair", "FoundKind", "Stops", "SweepPage", "growth_svg", "swee
 
 SHOWN = 60
 """So many kinds stand on the page as pictures."""
-LEFT, RIGHT, TOP, HEIGHT = 34.0, WIDTH - 8.0, 8.0, 130.0
-"""Where a plot stands in its picture; below it a line for the sizes, then one for each level."""
-DASHES = ("", "6 4", "2 3", "9 3 2 3")
-"""How the line of each level is drawn; after the last from the first again."""
 
 
 class CountedPair(NamedTuple):
@@ -181,39 +177,24 @@ def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "aut
     2
     """
     sizes = sorted({one.size for one in counts})
-    levels = list(dict.fromkeys(one.level for one in counts))
     most = max((one.share for one in counts), default=0.0) or 1.0
-    step = (RIGHT - LEFT - 16) / max(len(sizes) - 1, 1)
-
-    def at(one: CountedPair) -> tuple[str, str]:
-        x = LEFT + 8 + step * sizes.index(one.size)
-        return coordinate(x), coordinate(TOP + HEIGHT * (1 - one.share / most))
-
-    bottom = TOP + HEIGHT
-    parts = []
-    for part in (0.0, 0.5, 1.0):
-        y = TOP + HEIGHT * (1 - part)
-        parts.append(
-            f'<path class="rule" d="M{coordinate(LEFT)} {coordinate(y)}H{coordinate(RIGHT)}"/>'
+    step = 1 / max(len(sizes) - 1, 1)
+    lines = [
+        PlotLine(
+            level,
+            [
+                (step * sizes.index(one.size), one.share / most)
+                for one in sorted(counts)
+                if one.level == level
+            ],
         )
-        parts.append(label(0, y + 4, f"{100 * most * part:.3g} %", "fate"))
-    parts += [
-        label(LEFT + 8 + step * k, bottom + LINE, str(n), "version") for k, n in enumerate(sizes)
+        for level in dict.fromkeys(one.level for one in counts)
     ]
-    parts.append(label(0, bottom + LINE, "at", "fate"))
-    for k, level in enumerate(levels):
-        points = [at(one) for one in sorted(counts) if one.level == level]
-        dash = f' stroke-dasharray="{DASHES[k % len(DASHES)]}"'
-        line = " L".join(f"{x} {y}" for x, y in points)
-        parts.append(f'<path class="bar"{dash} d="M{line}"/>')
-        parts += [f'<circle class="commit" cx="{x}" cy="{y}" r="3.5"/>' for x, y in points]
-        y = bottom + LINE * (k + 2.2)
-        parts.append(f'<path class="bar"{dash} d="M0 {coordinate(y - 4)}h26"/>')
-        parts.append(label(LEFT, y, level, "fate"))
     said = "; ".join(
         f"{one.level}, {one.size} transactions: {one.forbidden:,} of {one.admitted:,}"
         for one in counts
     )
     title = f"What levels forbid of what {protocol} admits, by the number of transactions"
-    box = (0, 0, WIDTH, bottom + LINE * (len(levels) + 1.6))
-    return svg(title, said, box, parts, theme)
+    across = Scale("transactions", [(step * k, str(size)) for k, size in enumerate(sizes)])
+    up = Scale("", [(part, f"{100 * most * part:.3g} %") for part in (0.0, 0.5, 1.0)])
+    return line_plot(title, said, across, up, lines, theme=theme)

@@ -72,12 +72,19 @@ def test_a_file_as_large_as_memory(refusal, tmp_path, monkeypatch):
         "cannot read large.cat: it is larger"
     )
     monkeypatch.setattr("isolitmus.specs.files.LINE", 8)
+    monkeypatch.setattr("isolitmus.specs.files.SMALL", 4)
     Path("lines.json").write_bytes(b"12345678\n1\xff\n")
     with pytest.raises(LogError, match=r"a line in it is longer than 8 bytes"):
         list(read_lines(Path("lines.json"), LogError))
     Path("lines.json").write_bytes(b"1234567\n1\xff\n")
-    with pytest.raises(LogError, match=r"it is not UTF-8 text \(byte 10\)"):
-        list(read_lines(Path("lines.json"), LogError))
+    for small in (4, 64):
+        monkeypatch.setattr("isolitmus.specs.files.SMALL", small)
+        with pytest.raises(LogError, match=r"it is not UTF-8 text \(byte 10\)"):
+            list(read_lines(Path("lines.json"), LogError))
+    Path("lines.json").write_bytes(b"1\r\n\n2\n")
+    for small in (4, 64):
+        monkeypatch.setattr("isolitmus.specs.files.SMALL", small)
+        assert list(read_lines(Path("lines.json"), LogError)) == ["1", "", "2"]
 
 
 def test_a_name_that_no_file_can_have(refusal):

@@ -1,0 +1,62 @@
+"""How cost grows with size: pictures of the tables in bench/README.md, each beside its table.
+
+`python bench/plots.py` draws them anew.
+"""
+
+import re
+from pathlib import Path
+
+from isolitmus.checker.telling.plots import scaling_svg
+
+HERE = Path(__file__).parent
+NUMBER = re.compile(r"[\d,]+(\.\d+)?")
+
+
+def tables(text: str) -> list[list[dict[str, str]]]:
+    """The tables of a page, each row by the names of its columns."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
+        )
+        found.append([dict(zip(head, row, strict=True)) for row in rows])
+    return found
+
+
+def number(cell: str) -> float:
+    """The first number of a cell."""
+    found = NUMBER.search(cell)
+    assert found is not None, cell
+    return float(found[0].replace(",", ""))
+
+
+def drawn(text: str) -> dict[str, str]:
+    """The pictures of the page, by the names of their files."""
+    sweeps: dict[str, list[tuple[float, float]]] = {}
+    audits: dict[str, list[tuple[float, float]]] = {}
+    for table in tables(text):
+        for row in table:
+            if "candidates" in row and "counting" in row:
+                how = row["sweep"].partition(", ")[2].strip("`")
+                sweeps.setdefault(how, []).append(
+                    (number(row["candidates"]), number(row["counting"]))
+                )
+            if "commits" in row and "command" in row:
+                audits.setdefault(row["what"], []).append(
+                    (number(row["commits"]), number(row["command"]))
+                )
+    return {
+        "sweeps.svg": scaling_svg("How long sweeps take, by their size", "candidates", "s", sweeps),
+        "audits.svg": scaling_svg(
+            "How long audits take, by the length of the log", "commits", "s", audits
+        ),
+    }
+
+
+def main() -> None:
+    for name, picture in drawn((HERE / "README.md").read_text()).items():
+        (HERE / name).write_text(picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -71,10 +71,10 @@ class Space:
 
     >>> from isolitmus.specs import scope
     >>> space = Space(scope("two-partitions"))
-    >>> (start,) = space.starts
+    >>> start, other = space.starts
     >>> insert = space.run(start, 0, 1)
-    >>> space.after(start, insert), space.after(start, insert), space.run(start, 0, 1) == insert
-    (1, 1, True)
+    >>> space.after(start, insert) == space.step(start, 0, 1), space.run(start, 0, 1) == insert
+    (True, True)
     """
 
     def __init__(self, scope: Scope) -> None:

@@ -1,25 +1,26 @@
 """Audits of many tables as a job of Spark: a table each, findings as rows of a Delta table.
 
 Every executor must see the tables' folders under the same paths. Tables are audited some at a time, one
-commit for each: what was audited before a kill is in the table ``out``, whole.
+commit for each: what was audited before a kill is in the table ``out``, whole, and is not audited again.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.auditing.audit import audit
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, Limit, LogError
+from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.overview import Overview
 from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
-from isolitmus.pipeline.workers import rows_of_each
+from isolitmus.pipeline.workers import each_part, rows_of_each
+from isolitmus.specs.delta_log import latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,8 +48,6 @@ AUDITS = ResultTable(
 )
 ABOUT, SAID = "isolitmus.audit", "findings of audits"
 """The table property that says what is in the table, and what it says."""
-EACH = 256
-"""So many tables are audited between two commits."""
 
 
 def audit_all(
@@ -62,37 +61,61 @@ def audit_all(
     """The audits of the tables at these paths, in their order, and the errors of those that do not read.
 
     ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location``
-    says), made if there is none, to which the findings are appended. IsolitmusError if it holds something else. Once the ``budget`` is spent: the audits that were made until then, all of the
-    others as nothing audited.
+    says), made if there is none, to which the findings are appended; a table that an audit there has looked at up to its
+    newest version is not audited again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the
+    audits that were made until then, all of the others as nothing audited.
     """
-    name, budget, ended = uuid4().hex, budget or Budget(), None
+    name, known = uuid4().hex, dict[str, str]()
     paths = [str(Path(table).resolve()) for table in tables]
     table, rows = None, []
     if out is not None:
         place = Location.of(out)
         refuse_no_findings(place, spark)
         table = Table(spark, place, AUDITS, ABOUT, SAID)
-    for first in range(0, len(paths), EACH):
-        if progress is not None:
-            progress(first)
-        some = paths[first : first + EACH]
-        try:
-            words = (
-                f"isolitmus audit, tables {first + 1:,} to {first + len(some):,} of {len(paths):,}"
-            )
-            with one_job(spark, words, budget):
-                places = spark.range(0, len(some), 1, len(some))
-                found = places.mapInArrow(auditor(some, name), AUDITS.schema)
-                if table is None:
-                    rows += found.collect()
-                else:
-                    table.append(found)
-        except Limit as limit:
-            ended = str(limit)
-            break
+        known = _audited(paths, table.rows("kind = 'table'").collect())
+
+    def write(some: Sequence[str], places: Any) -> None:
+        found = places.mapInArrow(auditor(some, name), AUDITS.schema)
+        if table is None:
+            rows.extend(found.collect())
+        else:
+            table.append(found)
+
+    left = [path for path in paths if path not in known]
+    ended = each_part(
+        spark,
+        left,
+        "audit, tables",
+        write,
+        budget=budget or Budget(),
+        progress=None if progress is None else lambda more: progress(len(known) + more),
+    )
     if table is not None:
-        rows = table.rows(f"audit = '{name}'").collect()
+        there = table.rows().where(table.rows()["audit"].isin(name, *known.values())).collect()
+        rows = [row for row in there if row["audit"] == known.get(row["table"], name)]
     return audits_of(dict(zip(paths, tables, strict=True)), rows, ended)
+
+
+def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
+    """Of the tables whose newest version an audit has looked at the id of that one."""
+    newest = {path: _newest(Path(path)) for path in paths}
+    found = {}
+    for row in rows:
+        said = json.loads(row["why"]).get("newest")
+        if said is not None and said == newest.get(row["table"]):
+            found[row["table"]] = row["audit"]
+    return found
+
+
+def _newest(table: Path, version: int | None = None) -> list[int] | None:
+    """The newest commit of a table, or the one of a version: its number, bytes, and when it was written; None: it is
+    not there.
+    """
+    found = latest(table) if version is None else version
+    with suppress(OSError, LogError):
+        state = (table / "_delta_log" / f"{found:020}.json").stat()
+        return [found, state.st_size, state.st_mtime_ns]
+    return None
 
 
 def auditor(
@@ -115,6 +138,7 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
         return
     counts = [[*key, number] for key, number in done.counts.items()]
     said = {"first": done.first, "last": done.last, "notes": done.notes, "seconds": done.seconds}
+    said |= {"newest": _newest(Path(path), done.last)}
     said |= {"overview": None if done.overview is None else done.overview.to_json()}
     yield "table", None, [], json.dumps(said | {"counts": counts})
     for finding in done.findings:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.judged_files import judged_file
 from isolitmus.checker.reading.anomalies import anomalies
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.spark import one_job
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
-from isolitmus.pipeline.workers import rows_of_each
+from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
 
@@ -71,8 +70,6 @@ VERDICTS = ResultTable(
 """A row for each history and level, and one for each file, or part of one, that could not be judged."""
 ABOUT = "isolitmus.check"
 """The table property that says by which levels the rows are."""
-EACH = 256
-"""So many files are judged between two commits."""
 TOLD = 20
 """So many files that do not read are told of."""
 TOLD_OF = ("file", "history", "level", "verdict", "reason")
@@ -150,7 +147,7 @@ def check_all(
     ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location`` says),
     made if there is none. IsolitmusError if it holds something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until then.
     """
-    start, budget, ended = monotonic(), budget or Budget(), None
+    start = monotonic()
     wanted = {str(path.resolve()): (kind, path.resolve()) for kind, path in files}
     table, rows, known = None, [], set[tuple[Any, ...]]()
     if out is not None:
@@ -161,24 +158,22 @@ def check_all(
         known = {tuple(row) for row in there}
     left = [one for file, one in wanted.items() if (file, *_state(one[1])) not in known]
     done = len(wanted) - len(left)
-    for first in range(0, len(left), EACH):
-        if progress is not None:
-            progress(done + first)
-        some = left[first : first + EACH]
-        try:
-            words = (
-                f"isolitmus check, files {first + 1:,} to {first + len(some):,} of {len(left):,}"
-            )
-            with one_job(spark, words, budget):
-                places = spark.range(0, len(some), 1, len(some))
-                found = places.mapInArrow(bulk_judge(some, levels), VERDICTS.schema)
-                if table is None:
-                    rows += found.select(*TOLD_OF).collect()
-                else:
-                    table.replace(f"file IN ({', '.join(map(_quoted, some))})", found)
-        except Limit as limit:
-            ended = str(limit)
-            break
+
+    def write(some: Sequence[HistoryFile], places: Any) -> None:
+        found = places.mapInArrow(bulk_judge(some, levels), VERDICTS.schema)
+        if table is None:
+            rows.extend(found.select(*TOLD_OF).collect())
+        else:
+            table.replace(f"file IN ({', '.join(map(_quoted, some))})", found)
+
+    ended = each_part(
+        spark,
+        left,
+        "check, files",
+        write,
+        budget=budget or Budget(),
+        progress=None if progress is None else lambda more: progress(done + more),
+    )
     if table is not None:
         own = spark.createDataFrame([(file,) for file in wanted], "file STRING")
         rows = table.rows().join(own, "file").select(*TOLD_OF).collect()

@@ -1,19 +1,50 @@
-"""What runs in Spark's Python workers where each item has rows of its own."""
+"""Work of which each item has rows of its own: some items at a time, and what runs in Spark's Python workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from isolitmus.model.errors import Limit
+from isolitmus.pipeline.spark import one_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from isolitmus.model.budget import Budget
     from isolitmus.pipeline.table import ResultTable
 
-__all__ = ["rows_of_each"]
+__all__ = ["each_part", "rows_of_each"]
 
 T = TypeVar("T")
+MOST = 256
+"""So many items are dealt with between two commits."""
+
+
+def each_part(
+    spark: Any,
+    items: Sequence[T],
+    words: str,
+    write: Callable[[Sequence[T], Any], None],
+    *,
+    budget: Budget,
+    progress: Callable[[int], None] | None = None,
+) -> str | None:
+    """Have some of the items written at a time, given with the places of each as a DataFrame. What ended that before its
+    time, if something did; what was written until then is there.
+    """
+    for first in range(0, len(items), MOST):
+        if progress is not None:
+            progress(first)
+        some = items[first : first + MOST]
+        job = f"isolitmus {words} {first + 1:,} to {first + len(some):,} of {len(items):,}"
+        try:
+            with one_job(spark, job, budget):
+                write(some, spark.range(0, len(some), 1, len(some)))
+        except Limit as limit:
+            return str(limit)
+    return None
 
 
 def rows_of_each(

@@ -20,10 +20,9 @@ from isolitmus.checker.counting.verdicts import Broken, broken
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import first_conflict, first_silence
 from isolitmus.model.combine import outspoken
-from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from isolitmus.checker.counting.orders import WriterAt
     from isolitmus.checker.counting.tally import Shard
@@ -131,14 +130,8 @@ class Listing:
     (None, None)
     """
 
-    check: Callable[[], None] = staticmethod(lambda: None)
-
     def __init__(self, work: Work) -> None:
-        if work.scope.noops != "skip":
-            raise IsolitmusError(
-                f"scope {work.scope.name} keeps what finds nothing to do, which some protocols record and others"
-                " do not: a candidate is several histories there; counts and findings can be kept of it"
-            )
+        assert work.scope.noops == "skip", "else a candidate is several histories"
         self.scope, self.n = work.scope, work.n
         levels = tuple(map(outspoken, work.levels))
         names = frozenset[str]().union(*(spec.needs for spec in (*levels, *work.protocols)))
@@ -203,7 +196,6 @@ class Listing:
         if position > self.n:
             self._whole(rank, choices, effects, states, rows)
             return
-        self.check()
         fixed = self._fixed[position - 1 : position]
         runs = [space.options(state, position) for state in states]
         size = len(self.scope.statements)

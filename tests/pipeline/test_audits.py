@@ -57,7 +57,9 @@ def test_on_spark_the_same_is_found_and_written(call, tables, tmp_path):
     status, here, _ = call("audit", *tables, "--json")
     assert status == 2
     words = [ISOLITMUS, "audit", *tables, "--json", "--spark", "--out", out]
-    for _ in range(2):  # the second audit is appended
+    for _ in range(
+        2
+    ):  # the second audits what has no log that reads, and tells of the others what is there
         there = subprocess.run(words, capture_output=True, text=True, check=False)
         assert there.returncode == 2
         assert "there is no such folder" in there.stderr

@@ -6,7 +6,6 @@ from itertools import pairwise, product
 import pytest
 
 from isolitmus.checker import check, run
-from isolitmus.checker.counting.listing import Listing
 from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.searching.universe import candidate
@@ -151,8 +150,6 @@ def test_a_finding_is_the_first_of_its_kind_and_all_are_counted():
 def test_what_cannot_be_listed_is_refused():
     with pytest.raises(IsolitmusError, match=r"commits that find nothing to do.*can be kept"):
         refuse_unlisted(sweep_work(scope("no-ops"), 2), "verdicts")
-    with pytest.raises(IsolitmusError, match="no-ops keeps what finds nothing to do"):
-        Listing(sweep_work(scope("no-ops"), 2))
     with pytest.raises(IsolitmusError, match="changes the columns of t"):
         refuse_unlisted(sweep_work(scope("altered"), 2), "verdicts")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.counting.work import Work
     from isolitmus.pipeline.table import ResultTable
 
-__all__ = ["ShardTask", "counter", "tallies_of"]
+__all__ = ["ShardTask", "counted_rows", "counter", "tallies_of"]
 
 
 class ShardTask(NamedTuple):
@@ -51,37 +51,44 @@ def counter(
     """A function for ``mapInArrow``: of batches of places in ``wanted`` the rows of those shards."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        from isolitmus.pipeline.arrow import arrow_type
-        from isolitmus.pipeline.listed_rows import listed_rows
-
-        name, work, cut, tables, kinds = task
-        if name not in _known:
-            _known.clear()
-            counting = Kernel(work.scope, work.n, work.protocols, work.levels, kinds=kinds)
-            _known[name] = counting, Listing(work) if len(tables) > 1 else None
-        kernel, listing = _known[name]
-        types = {table: arrow_type(declared.type) for table, declared in tables.items()}
-
-        def batch(table: str, rows: pa.StructArray) -> pa.RecordBatch:
-            columns = {
-                other: rows if other == table else pa.nulls(len(rows), kind)
-                for other, kind in types.items()
-            }
-            return pa.RecordBatch.from_pydict(columns)
+        # by the module's name: this function travels with a copy of what it names, the worker's memory must not
+        from isolitmus.pipeline.shards import counted_rows
 
         for places in batches:
             for place in places.column(0).to_pylist():
-                index = wanted[place]
-                if listing is not None:
-                    found = listing.of(cut[index])
-                    for table, rows in listed_rows(work, listing, found, index, tables):
-                        yield batch(table, rows)
-                counted = list(_rows(work, index, cut.each, kernel.count(cut[index])))
-                yield batch("counts", pa.array(counted, types["counts"]))
+                yield from counted_rows(task, wanted[place])
 
     return count
+
+
+def counted_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a shard in each table, the counts last; what is found out is remembered for others of the task."""
+    import pyarrow as pa
+
+    from isolitmus.pipeline.arrow import arrow_type
+    from isolitmus.pipeline.listed_rows import listed_rows
+
+    name, work, cut, tables, kinds = task
+    if name not in _known:
+        _known.clear()
+        counting = Kernel(work.scope, work.n, work.protocols, work.levels, kinds=kinds)
+        _known[name] = counting, Listing(work) if len(tables) > 1 else None
+    kernel, listing = _known[name]
+    types = {table: arrow_type(declared.type) for table, declared in tables.items()}
+
+    def batch(table: str, rows: pa.StructArray) -> pa.RecordBatch:
+        columns = {
+            other: rows if other == table else pa.nulls(len(rows), kind)
+            for other, kind in types.items()
+        }
+        return pa.RecordBatch.from_pydict(columns)
+
+    if listing is not None:
+        found = listing.of(cut[index])
+        for table, rows in listed_rows(work, listing, found, index, tables):
+            yield batch(table, rows)
+    counted = list(_rows(work, index, cut.each, kernel.count(cut[index])))
+    yield batch("counts", pa.array(counted, types["counts"]))
 
 
 def _rows(work: Work, index: int, each: int, tallies: Tallies) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from isolitmus.specs.cat import read
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
+from isolitmus.pipeline import shards as worker  # noqa: E402
 from isolitmus.pipeline import sweep as on_spark  # noqa: E402
 from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
 from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
@@ -195,3 +196,17 @@ def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
         IsolitmusError, match="tables of version 0, and this isolitmus writes version 1"
     ):
         on_spark(session.spark, one, 2, out=out, keep="executions")
+
+
+def test_a_worker_keeps_what_it_has_found_out():
+    """Spark sends the function with each task, and what that names comes as a copy."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    work = work_of("two-partitions", 2)
+    tables = {"counts": sweep_tables(work.scope)["counts"]}
+    task = ShardTask("remembered", work, shards(work.scope, 2, 50), tables, kinds=False)
+    kernels = []
+    for place in range(2):
+        count = cloudpickle.loads(cloudpickle.dumps(counter(task, [0, 1])))
+        assert list(count(iter([pa.RecordBatch.from_pydict({"id": [place]})])))
+        kernels.append(worker._known[task.name][0])
+    assert kernels[0] is kernels[1]

@@ -53,6 +53,7 @@ bench: env
 	$(BIN)/python bench/walks.py
 	$(BIN)/python bench/jobs.py
 	$(BIN)/python bench/recorded.py
+	$(BIN)/python bench/bulk.py
 
 lint: env
 	$(BIN)/ruff check

@@ -42,7 +42,8 @@ AUDITS = ResultTable(
         "certainty": ResultColumn("STRING", "certain or possible", null=True),
         "versions": ResultColumn("ARRAY<BIGINT>", "the commits, by their versions"),
         "why": ResultColumn(
-            "STRING", "in words; of kind table JSON: the versions audited, the counts, the notes"
+            "STRING",
+            "in words; of kind table JSON: the versions audited, the newest commit, the counts, the notes",
         ),
     },
 )

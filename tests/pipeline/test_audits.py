@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from isolitmus.checker import audit
@@ -70,3 +71,5 @@ def test_on_spark_the_same_is_found_and_written(call, tables, tmp_path):
         assert documents[0] == documents[1]
     done = audit(out)
     assert (done.commits, done.findings) == (3, ())  # made, and written twice
+    audited = duckdb.read_parquet(str(out / "*.parquet")).filter("kind = 'table'")
+    assert audited.count("*").fetchone() == (3,)  # of three tables one each

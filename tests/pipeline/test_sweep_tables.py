@@ -7,6 +7,7 @@ import pytest
 
 from isolitmus.checker import check, run
 from isolitmus.checker.counting.tally import shards
+from isolitmus.checker.counting.verdicts import Broken
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.searching.universe import candidate
 from isolitmus.checker.sweeps import finished, sweep, sweep_work
@@ -73,9 +74,11 @@ def test_the_rows_add_up_to_the_counts(name, n):
     history = {row["rank"]: row for row in rows["histories"]}
     outcome = Counter(row["outcome"] for row in rows["candidates"])
     assert outcome["history"] == len(history)
-    forbidden = Counter(
-        (row["rank"], row["level"]) for row in rows["verdicts"] if row["verdict"] == "forbidden"
-    )
+    broken = {
+        (row["rank"], row["level"]): row
+        for row in rows["verdicts"]
+        if row["verdict"] == "forbidden"
+    }
     for under, tally in counted.protocols.items():
         own = [row for row in rows["executions"] if row["protocol"] == under]
         assert len(own) == outcome["history"] + outcome["failed"]
@@ -85,7 +88,15 @@ def test_the_rows_add_up_to_the_counts(name, n):
         assert sum(bool(history[k]["unexplained"]) for k in admitted) == tally.unexplained
         assert sum(not history[k]["log_order"] for k in admitted) == tally.not_log_order
         for level_, number in tally.forbidden.items():
-            assert sum(forbidden[k, level_] for k in admitted) == number
+            own = [broken[k, level_] for k in admitted if (k, level_) in broken]
+            assert len(own) == number
+            kinds = Counter(
+                Broken(row["axiom"], "acyclic", tuple(tuple(e.values()) for e in row["cycle"])).kind
+                for row in own
+            )
+            assert kinds == {
+                kind: many for kind, (many, _) in total.of[under].kinds.get(level_, {}).items()
+            }
     failed = {row["rank"] for row in rows["executions"] if row["outcome"] == "failed"}
     assert len(failed) == counted.failed
 

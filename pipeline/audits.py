@@ -92,8 +92,9 @@ def audit_all(
         progress=None if progress is None else lambda more: progress(len(known) + more),
     )
     if table is not None:
-        there = table.rows().where(table.rows()["audit"].isin(name, *known.values())).collect()
-        rows = [row for row in there if row["audit"] == known.get(row["table"], name)]
+        there = table.rows()
+        own = there.where(there["audit"].isin(name, *known.values())).collect()
+        rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
     return audits_of(dict(zip(paths, tables, strict=True)), rows, ended)
 
 

@@ -72,4 +72,4 @@ def test_on_spark_the_same_is_found_and_written(call, tables, tmp_path):
     done = audit(out)
     assert (done.commits, done.findings) == (3, ())  # made, and written twice
     there = duckdb.sql(f"SELECT count(*) FROM '{out}/*.parquet' WHERE kind = 'table'")
-    assert there.fetchone() == (3,)  # of three tables one each
+    assert there.fetchall() == [(3,)]  # of three tables one each

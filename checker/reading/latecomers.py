@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import and_, or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.spec import Fold
@@ -77,22 +78,10 @@ class _Reach:
         return name != "Aborted"
 
     def union(self, a: _Pairs, b: _Pairs) -> _Pairs:
-        return _Pairs(
-            a.into or b.into,
-            a.away or b.away,
-            a.loop or b.loop,
-            a.among or b.among,
-            a.others and b.others,
-        )
+        return _Pairs(*map(or_, a, b))._replace(others=a.others and b.others)
 
     def intersection(self, a: _Pairs, b: _Pairs) -> _Pairs:
-        return _Pairs(
-            a.into and b.into,
-            a.away and b.away,
-            a.loop and b.loop,
-            a.among and b.among,
-            a.others and b.others,
-        )
+        return _Pairs(*map(and_, a, b))
 
     def difference(self, a: _Pairs, b: _Pairs) -> _Pairs:
         return a._replace(others=a.others and b.others)

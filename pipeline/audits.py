@@ -18,6 +18,7 @@ from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.overview import Overview
 from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.shipping import on_workers
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.delta_log import latest
@@ -76,7 +77,7 @@ def audit_all(
         known = _audited(paths, table.rows("kind = 'table'").collect())
 
     def write(some: Sequence[str], places: Any) -> None:
-        found = places.mapInArrow(auditor(some, name), AUDITS.schema)
+        found = on_workers(spark, places, auditor(some, name), AUDITS.schema)
         if table is None:
             rows.extend(found.collect())
         else:

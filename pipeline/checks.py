@@ -21,6 +21,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.shipping import on_workers
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.catalogue import every_level, spec
@@ -160,7 +161,7 @@ def check_all(
     done = len(wanted) - len(left)
 
     def write(some: Sequence[HistoryFile], places: Any) -> None:
-        found = places.mapInArrow(bulk_judge(some, levels), VERDICTS.schema)
+        found = on_workers(spark, places, bulk_judge(some, levels), VERDICTS.schema)
         if table is None:
             rows.extend(found.select(*TOLD_OF).collect())
         else:

@@ -18,6 +18,7 @@ from isolitmus.pipeline.findings import findings
 from isolitmus.pipeline.listable import refuse_unlisted
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.shards import ShardTask, counter, tallies_of
+from isolitmus.pipeline.shipping import on_workers
 from isolitmus.pipeline.spark import one_job, parallelism
 from isolitmus.pipeline.sweep_data import SweepData
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
@@ -128,7 +129,7 @@ def _count(
     the counts.
     """
     places = spark.range(0, len(some), 1, min(tasks, len(some)))
-    rows = places.mapInArrow(counter(task, some), task.one_of)
+    rows = on_workers(spark, places, counter(task, some), task.one_of)
     if data is None:
         return [row["counts"] for row in rows.collect()]
     several = len(task.tables) > 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = ["MASTER", "failure", "one_job", "open_spark", "parallelism"]
+__all__ = ["MASTER", "failure", "is_remote", "one_job", "open_spark", "parallelism"]
 
 MASTER = "local[2]"
 KNOWN = re.compile(
@@ -101,13 +101,14 @@ def _connected(address: str) -> Iterator[Any]:
             spark.stop()
 
 
-def _is_remote(spark: Any) -> bool:
+def is_remote(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def parallelism(spark: Any) -> int:
     """How many tasks Spark runs at a time, as it says itself; spark.default.parallelism may say less."""
-    if not _is_remote(spark):
+    if not is_remote(spark):
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark does not say it
         usual = context.resourceProfileManager().defaultResourceProfile()
         return int(context.maxNumConcurrentTasks(usual))
@@ -125,7 +126,7 @@ def one_job(spark: Any, words: str, budget: Budget) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     name = f"isolitmus-{uuid4().hex}"
-    if _is_remote(spark):
+    if is_remote(spark):
         spark.addTag(name)
         stop = lambda: spark.interruptTag(name)  # noqa: E731
     else:
@@ -139,7 +140,7 @@ def one_job(spark: Any, words: str, budget: Budget) -> Iterator[None]:
         raise failure(error) from None
     finally:
         with suppress(Exception):  # Spark may be gone
-            if _is_remote(spark):
+            if is_remote(spark):
                 spark.removeTag(name)
             else:
                 for key in (
@@ -163,6 +164,11 @@ def failure(error: Exception) -> IsolitmusError:
         return EngineFailed(
             f"Spark's workers have no package {lacking[1]}: where executors run, the same isolitmus[spark] has to be"
             " installed"
+        )
+    older = re.search(r"isolitmus wants (\S+), found ([\w.+]+)", text)
+    if older:
+        return EngineFailed(
+            f"where Spark's workers run, {older[1]} has to be installed, and there is {older[2]}"
         )
     if re.search(
         r"Concurrent\w+Exception|DELTA_CONCURRENT|CREATE_TABLE_WITH_NON_EMPTY_LOCATION", text

@@ -32,13 +32,13 @@ def free_port():
         return one.getsockname()[1]
 
 
-def started(stack, folder, name, *words):
+def started(stack, folder, name, *words, python=sys.executable):
     """A process of Spark's, which ends with the stack, and all that it started with it."""
     environment = {
         **find_java().environment(),
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
     }
     program, *rest = words
     with (folder / f"{name}.log").open("w") as log:
@@ -150,7 +150,15 @@ def test_an_executor_and_then_the_driver_are_killed(cluster, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def connect(tmp_path_factory):
+def python(bare_python, tmp_path_factory):
+    """A Python without the package, which workers are sent."""
+    folder = tmp_path_factory.mktemp("python")
+    bare_python(folder)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def connect(tmp_path_factory, python):
     """The address of a server of Spark Connect, with Delta."""
     pytest.importorskip("grpc", reason="the extra connect is not installed")
     folder = tmp_path_factory.mktemp("connect")
@@ -161,7 +169,7 @@ def connect(tmp_path_factory):
     with ExitStack() as stack:
         options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         words = ("spark-submit", *options, "--class", server, "spark-internal")
-        started(stack, folder, "server", *words)
+        started(stack, folder, "server", *words, python=python)
         answers(port)
         yield f"sc://127.0.0.1:{port}"
 
@@ -183,10 +191,12 @@ def test_by_spark_connect_the_same_is_counted_and_kept(connect, tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_with_two_executors_the_same_is_counted(cluster):
+def test_with_two_executors_the_same_is_counted(cluster, python):
     master, _ = cluster
     words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", "3", "--spark", "--json"]
-    done = subprocess.run([*words, "--master", master], capture_output=True, text=True, check=False)
+    words += ["--master", master]
+    own = os.environ | {"PYSPARK_PYTHON": str(python)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=own)
     assert done.returncode == 1, done.stderr
     expected = sweep(scope("two-partitions"), 3).to_json()
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-__all__ = ["NEEDED", "archive", "elsewhere", "on_workers", "shipped"]
+__all__ = ["NEEDED", "archive", "elsewhere", "on_workers", "with_package"]
 
 NEEDED = (
     "duckdb",
@@ -46,10 +46,10 @@ SENT = "isolitmus.archive"
 
 def on_workers(spark: Any, places: Any, function: Batches, schema: str) -> Any:
     """The DataFrame of what a function makes of the batches of another one."""
-    return places.mapInArrow(shipped(spark, function), schema)
+    return places.mapInArrow(with_package(spark, function), schema)
 
 
-def shipped(spark: Any, function: Batches) -> Batches:
+def with_package(spark: Any, function: Batches) -> Batches:
     """A function for ``mapInArrow``, as one that Spark's workers can run though this package is not installed there.
 
     Executors of this machine read the package where it is. Others unpack the archive (``addArchive``; ``addArtifacts`` of

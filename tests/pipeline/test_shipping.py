@@ -12,11 +12,11 @@ from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweeps import sweep_work
 from isolitmus.pipeline.checks import bulk_judge
 from isolitmus.pipeline.shards import ShardTask, counter
-from isolitmus.pipeline.shipping import NEEDED, archive, elsewhere, shipped
+from isolitmus.pipeline.shipping import NEEDED, archive, elsewhere, with_package
 from isolitmus.pipeline.spark import failure
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
 from isolitmus.specs import scope
-from isolitmus.specs.shelf import shipped as shipped_files
+from isolitmus.specs.shelf import shipped
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
@@ -62,7 +62,7 @@ def on_worker(bare, tmp_path):
     spark = SimpleNamespace(sparkContext=context, conf=conf)
 
     def done(function):
-        (tmp_path / "run.pickle").write_bytes(cloudpickle.dumps(shipped(spark, function)))
+        (tmp_path / "run.pickle").write_bytes(cloudpickle.dumps(with_package(spark, function)))
         (one,) = sent  # once, however many jobs
         root = tmp_path / "work"
         zipfile.ZipFile(one).extractall(root / Path(one).name)
@@ -79,7 +79,7 @@ def counting():
 
 
 def judging():
-    return bulk_judge([("litmus", shipped_files("litmus")[name]) for name in FILES], None)
+    return bulk_judge([("litmus", shipped("litmus")[name]) for name in FILES], None)
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_executors_of_this_machine_are_sent_nothing():
     for master in ("local[2]", "local-cluster[2,1,1024]"):
         spark = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
         assert not elsewhere(spark)
-        assert shipped(spark, print) is print
+        assert with_package(spark, print) is print
 
 
 def test_the_archive_has_all_that_is_read_and_nothing_compiled():
@@ -133,4 +133,4 @@ def test_the_archive_has_all_that_is_read_and_nothing_compiled():
 
 def test_the_documents_name_what_executors_need():
     said = (Path(__file__).parents[2] / "docs" / "comparing-levels.md").read_text("utf-8")
-    assert ", ".join(f"`{name}`" for name in NEEDED) in said
+    assert ", ".join(NEEDED) in said

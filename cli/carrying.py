@@ -51,6 +51,8 @@ class Carried:
     """What was refused."""
     left_out: list[Refusal] = field(default_factory=list)
     """What was left out."""
+    seen: list[tuple[Litmus, Spec, Run]] = field(default_factory=list)
+    """What engines did, the model aside."""
 
     @property
     def total(self) -> int:
@@ -155,6 +157,8 @@ def carry_out(
                     try:
                         compared = model.beside(answer)
                         runs.append(compared.to_json())
+                        if name != MODEL:
+                            done.seen.append((task.test, spec, compared.run))
                         done.ends[compared.end] += 1
                         done.words[task.name, _column(compared.run)] = compared.word
                         if not quiet:

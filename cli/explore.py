@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,14 +29,19 @@ from isolitmus.specs.exploration_file import Exploration
 from isolitmus.specs.formats import format_named, formats
 
 if TYPE_CHECKING:
-    from isolitmus.model.engine import Engine
+    from collections.abc import Callable, Iterator
+
+    from isolitmus.conformance.agreement import Explored
+    from isolitmus.model.engine import Carries, Engine
+    from isolitmus.model.exploration import Batch
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
+    from isolitmus.pipeline.replays import Replays
 
 __all__ = ["explore"]
 
 
-@writes(evidence=False)
+@writes(evidence=False, out=True)
 def explore(
     tests: Annotated[
         str | None,
@@ -62,6 +68,12 @@ def explore(
         Path | None,
         typer.Option(metavar="FILE", help="Keep which seeds agreed; if some are there, go on."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep every test in this Delta table; if some are there, go on."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Exit status 1 if the engine did, in some test, what the model does not say; else 0."""
@@ -76,38 +88,46 @@ def explore(
         kinds = [each.name for each in _form(carrier).random]
         known = Exploration.read(evidence, kinds)
     asked = list(batches(drawing.name, seed, count))
-    if evidence is not None:
-        from isolitmus.conformance.agreement import drawn_today
+    if evidence is not None or out is not None:
+        from isolitmus.conformance.agreement import drawn, drawn_today
 
         asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
-    if not all(batch in known for batch in asked):
-        from isolitmus.conformance.agreement import explore as carry_out
+    if out is not None:
+        from isolitmus.pipeline.replays import refuse_no_replays
 
-        with open_engine(engine) as carry, progress(f"explore {drawing.name}") as tell:
+        refuse_no_replays(out)
+    if out is not None or not all(batch in known for batch in asked):
+        with (
+            open_engine(engine) as carry,
+            _replays(out) as replays,
+            progress(f"explore {drawing.name}") as tell,
+        ):
             refuse_other_engine(evidence, known.engine_version, carry.version)
             known.engine_version = carry.version
             for first, batch in zip(range(0, count, EACH), asked, strict=True):
-                if batch not in known:
-
-                    def said(k: int, first: int = first) -> None:
-                        tell(f"{first + k:,} of {count:,} tests")
-
-                    found = carry_out(
-                        drawing.strategy(),
-                        batch.count,
-                        batch.seed,
+                there = None
+                if replays is not None:
+                    pairs = drawn(drawing.strategy(), batch.count, batch.seed, specs)
+                    there = replays.agreed(batch, carry.version, pairs)
+                if there is not None:
+                    known.add(there)
+                elif replays is not None or batch not in known:
+                    found = _carried_out(
+                        drawing,
+                        batch,
                         carry,
-                        protocols=specs,
-                        at_once=carrier.most(),
-                        progress=said,
+                        engine=carrier,
+                        specs=specs,
+                        replays=replays,
+                        said=lambda k: tell(f"{first + k:,} of {count:,} tests"),  # noqa: B023
                     )
                     if found.mismatch is not None:
                         say(f"# tests {drawing.name}, seed {batch.seed}: model and engine differ")
                         say_text(str(found.mismatch))
                         return 1
                     known.add(found.batch(drawing.name))
-                    if evidence is not None:
-                        known.write(evidence)
+                if evidence is not None:
+                    known.write(evidence)
     carried_out = [known.of(batch) for batch in asked]
     if as_json:
         print_json([batch.to_json() for batch in carried_out])
@@ -128,6 +148,51 @@ def explore(
             f"Of {unsaid:,} more the model says nothing: they go as a plan does, or some may wait for ever."
         )
     return 0
+
+
+@contextmanager
+def _replays(out: Path | None) -> Iterator[Replays | None]:
+    """The table that replays are kept in, if one was asked for."""
+    if out is None:
+        yield None
+        return
+    from isolitmus.pipeline.replays import open_replays
+
+    with open_replays(out) as replays:
+        yield replays
+
+
+def _carried_out(
+    drawing: RandomTests,
+    batch: Batch,
+    carry: Carries,
+    *,
+    engine: Engine,
+    specs: list[Spec],
+    replays: Replays | None,
+    said: Callable[[int], None],
+) -> Explored:
+    """A batch carried out, and written down if there is a table."""
+    from isolitmus.conformance.agreement import explore as carry_out
+
+    watched = None
+    if replays is not None:
+        from isolitmus.pipeline.replays import Watched
+
+        watched = Watched(carry)
+        carry = watched.carry
+    found = carry_out(
+        drawing.strategy(),
+        batch.count,
+        batch.seed,
+        carry,
+        protocols=specs,
+        at_once=engine.most(),
+        progress=said,
+    )
+    if replays is not None and watched is not None:
+        replays.write(drawing.name, batch.drawn, carry.version, watched.seen)
+    return found
 
 
 def _form(engine: Engine) -> Format:

@@ -178,11 +178,10 @@ def _observed(
     not asked again. What is seen becomes known.
     """
     from isolitmus.conformance.matrix import observe
-    from isolitmus.pipeline.cases import open_cases, refuse_other
-    from isolitmus.pipeline.location import Location
+    from isolitmus.pipeline.replays import open_replays, refuse_no_replays
 
     if out is not None:
-        refuse_other(Location(str(out)))
+        refuse_no_replays(out)
     elif all((spec.name, place) in known.letters for place, spec in asked):
         return
     with ExitStack() as stack:
@@ -190,11 +189,10 @@ def _observed(
         tell = stack.enter_context(progress(f"matrix {known.matrix.name}"))
         refuse_other_engine(evidence, known.engine_version, carry.version)
         known.engine_version = carry.version
-        cases = None
+        replays = None
         if out is not None:
-            kept = open_cases(out, known.matrix, engine.name, carry.version)
-            cases = stack.enter_context(kept)
-            for cell in cases.known():
+            replays = stack.enter_context(open_replays(out))
+            for cell in replays.cells(known.matrix, engine.name, carry.version):
                 known.add(cell)
         left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]
         fresh: list[Cell] = []
@@ -202,8 +200,8 @@ def _observed(
         def keep() -> None:
             if evidence is not None:
                 known.write(evidence)
-            if cases is not None and fresh:
-                cases.append(fresh)
+            if replays is not None and fresh:
+                replays.append_cells(known.matrix, carry.version, fresh)
             fresh.clear()
 
         seen = observe(known.matrix, left, engine, carry, at_once=at_once)

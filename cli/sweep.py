@@ -173,6 +173,8 @@ def sweep(
                 break
     carried: list[Carried] = []
     replays = [_carried(done, inside, carriers, carried, quiet=form.quiet) for done in swept]
+    if out is not None and any(here.seen for here in carried):
+        _keep(carried, inside, out, master)
 
     def document() -> object:
         documents = [{**done.to_json(), **more} for done, more in zip(swept, replays, strict=True)]
@@ -238,6 +240,19 @@ def _carried(
     tests = list(distinct(of_sweep(swept, inside)))
     carried = carry_found(tests, carriers, done, quiet=quiet) if tests else Carried()
     return {"replays": carried.documents, **carried.aside}
+
+
+def _keep(carried: Sequence[Carried], inside: Scope, out: Location, master: str | None) -> None:
+    """Write what engines did into the table of replays beside the others."""
+    from isolitmus.pipeline.replays import Replayed, Replays
+    from isolitmus.pipeline.spark import MASTER, open_spark
+
+    with open_spark(master or MASTER) as spark:
+        replays = Replays(spark, out.inside("replays"))
+        seen = [one for here in carried for one in here.seen]
+        for version in dict.fromkeys(run.engine_version for _, _, run in seen):
+            own = (Replayed(*one) for one in seen if one[2].engine_version == version)
+            replays.write(inside.name, inside.digest, version, own)
 
 
 def _refuse(

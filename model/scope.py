@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.default import DELTA
@@ -70,6 +71,11 @@ class Scope(Readable):
     """The name of what its statements are for (``model.format``)."""
     scan: str | tuple[str, ...] = ()
     """By which index its readers go, where statements are scans (``model.client``)."""
+
+    @property
+    def digest(self) -> str:
+        """What tells its text from others."""
+        return sha256(self.text.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         return self.text

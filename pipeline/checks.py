@@ -22,7 +22,7 @@ from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.shipping import on_workers
-from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held, text_literal
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
@@ -165,7 +165,8 @@ def check_all(
         if table is None:
             rows.extend(found.select(*TOLD_OF).collect())
         else:
-            table.replace(f"file IN ({', '.join(map(_quoted, some))})", found)
+            own = ", ".join(text_literal(str(path)) for _, path in some)
+            table.replace(f"file IN ({own})", found)
 
     ended = each_part(
         spark,
@@ -261,11 +262,6 @@ def _state(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return of.st_size, of.st_mtime_ns
-
-
-def _quoted(of: HistoryFile) -> str:
-    text = str(of[1]).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{text}'"
 
 
 def _told(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.model.scope import FRESH, fresh
-from isolitmus.pipeline.sweep_tables import FIXED, KEEP, VERSION, kept, sweep_tables
+from isolitmus.pipeline.sweep_tables import BESIDE, FIXED, KEEP, VERSION, kept, sweep_tables
 from isolitmus.pipeline.table import Table, held
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ def refuse_other_sweep(
             raise IsolitmusError(f"--out {place}: there is a file; name a folder")
         if not path.exists() or not any(path.iterdir()):
             return
-        odd = sorted({one.name for one in path.iterdir()} - sweep_tables(work.scope).keys())
+        odd = sorted(
+            {one.name for one in path.iterdir()} - sweep_tables(work.scope).keys() - {*BESIDE}
+        )
         if odd:
             raise IsolitmusError(
                 f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not there yet"

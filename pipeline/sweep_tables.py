@@ -13,7 +13,7 @@ from isolitmus.pipeline.table import ResultColumn, ResultTable
 if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
 
-__all__ = ["FIXED", "KEEP", "VERSION", "kept", "sweep_tables"]
+__all__ = ["BESIDE", "FIXED", "KEEP", "VERSION", "kept", "sweep_tables"]
 
 VERSION = 1
 """Of the columns below: tables of another version are not gone on with."""
@@ -26,6 +26,8 @@ KEEP = {
 """What ``--keep`` keeps besides ``counts``, ``statements`` and ``inits``, from little to much."""
 FIXED = ("statements", "inits")
 """The tables that follow from the scope alone."""
+BESIDE = ("replays",)
+"""Tables of others that may lie beside them."""
 
 _STEPS = "ARRAY<STRUCT<statement: INT, read_version: INT>>"
 _FIRST = f"STRUCT<init: INT, last: INT, steps: {_STEPS}>"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolitmus.pipeline.location import Location
 
-__all__ = ["ResultColumn", "ResultTable", "Table", "held"]
+__all__ = ["ResultColumn", "ResultTable", "Table", "held", "text_literal"]
 
 
 class ResultColumn(NamedTuple):
@@ -97,17 +97,18 @@ class Table:
     ) -> None:
         self._spark, self._place, self.declared = spark, place, declared
         columns = ", ".join(
-            f"`{name}` {column.type}{'' if column.null else ' NOT NULL'} COMMENT {_text(column.comment)}"
+            f"`{name}` {column.type}{'' if column.null else ' NOT NULL'} COMMENT {text_literal(column.comment)}"
             for name, column in declared.columns.items()
         )
         by = f" PARTITIONED BY ({', '.join(declared.by)})" if declared.by else ""
         checks = {f"delta.constraints.{name}": check for name, check in declared.checks.items()}
         properties = ", ".join(
-            f"{_text(name)} = {_text(value)}" for name, value in {key: said, **checks}.items()
+            f"{text_literal(name)} = {text_literal(value)}"
+            for name, value in {key: said, **checks}.items()
         )
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {place.sql} ({columns}) USING delta{by}"
-            f" COMMENT {_text(declared.row)} TBLPROPERTIES ({properties})"
+            f" COMMENT {text_literal(declared.row)} TBLPROPERTIES ({properties})"
         )
 
     def append(self, rows: Any) -> None:
@@ -134,7 +135,7 @@ class Table:
             writer.save(self._place.address)
 
 
-def _text(words: str) -> str:
+def text_literal(words: str) -> str:
     """A literal of Spark's SQL."""
     escaped = words.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"

@@ -23,8 +23,8 @@ from isolitmus.model.schema import Column, Identity, Schema
 from isolitmus.model.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.pipeline.audits import AUDITS
-from isolitmus.pipeline.cases import CASES
 from isolitmus.pipeline.checks import VERDICTS
+from isolitmus.pipeline.replays import REPLAYS
 from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import limits, litmus, scope, spec
 from isolitmus.specs.apart import APART, OUTSIDE
@@ -393,7 +393,7 @@ LISTS = {
     "sweep tables": swept,
     "table of checks": lambda: columns(VERDICTS),
     "table of audits": lambda: columns(AUDITS),
-    "table of a matrix": lambda: columns(CASES),
+    "table of replays": lambda: columns(REPLAYS),
 }
 
 

@@ -1,0 +1,95 @@
+"""The Delta table of what engines did: what is in it is not asked again."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from isolitmus.checker import audit, run
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.pipeline.replays import REPLAYS, Replayed, refuse_no_replays
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.litmus_file import read_litmus
+
+ISOLITMUS = Path(sys.executable).parent / "isolitmus"
+SMALL = """
+title = "Small"
+tables.t = { columns = "id INT, part INT", init = ["INSERT INTO t VALUES (1, 0)"] }
+layouts.whole = { winner = 0 }
+statements.insert = "INSERT INTO t VALUES ({new}, {p})"
+statements.delete = "DELETE FROM t WHERE id = 1"
+"""
+
+
+def test_a_table_of_something_else_is_refused_before_spark_starts(call, delta):
+    table = delta.table(delta.append(0, "f"))
+    with pytest.raises(IsolitmusError, match="this table holds no replays"):
+        refuse_no_replays(table)
+    status, _, err = call("matrix", "--engine", "delta", "--out", table)
+    assert status == 2
+    assert "holds no replays; name a folder that is not there yet" in err
+
+
+@pytest.mark.spark
+def test_a_matrix_goes_on_where_its_table_ends(tmp_path):
+    out, file = tmp_path / "replays", tmp_path / "small.toml"
+    file.write_text(SMALL)
+    words = [ISOLITMUS, "matrix", file, "--engine", "delta", "--out", out]
+    words += ["--protocol", "delta-serializable"]
+    half = subprocess.run(
+        [*words, "--shard", "1/2", "--json"], capture_output=True, text=True, check=True
+    )
+    assert [(c["a"], c["observed"]) for c in json.loads(half.stdout)] == [
+        ("insert", "committed"),
+        ("delete", "ConcurrentAppendException"),
+    ]
+    whole = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert whole.stdout.splitlines()[2:4] == ["  1  insert . .", "  2  delete A R"]
+    assert "4 of 4 cases as predicted." in whole.stdout
+    done = audit(out)
+    assert (done.commits, done.findings) == (3, ())  # made, and written twice
+
+
+def test_a_run_that_is_not_as_predicted_is_a_row_that_says_so():
+    test, under = litmus("reorder"), protocol("delta-write-serializable")
+    seen = run(test, under).run
+    columns = [*REPLAYS.columns][3:]
+    good = dict(zip(columns, Replayed(test, under, seen).row(), strict=True))
+    ends = {"delete": "committed", "insert": "committed"}
+    assert (good["predicted"], good["observed"], good["equal"]) == (ends, ends, True)
+    assert run(read_litmus(good["litmus"], "reorder"), under).run == seen
+    other = replace(seen.transactions["delete"], outcome="ConcurrentAppendException")
+    flipped = replace(seen, transactions={**seen.transactions, "delete": other})
+    bad = dict(zip(columns, Replayed(test, under, flipped).row(), strict=True))
+    assert bad["observed"] == ends | {"delete": "ConcurrentAppendException"}
+    assert not bad["equal"]
+    assert any("ConcurrentAppendException" in difference for difference in bad["differences"])
+
+
+@pytest.mark.spark
+def test_random_tests_and_findings_of_a_sweep_are_kept(tmp_path):
+    """What is in the table is not carried out again; what did not agree there is."""
+    out = tmp_path / "replays"
+    words = [ISOLITMUS, "explore", "raw", "--count", "3", "--out", out, "--json"]
+    first, again = (
+        subprocess.run(words, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    )
+    assert first == again
+    assert audit(out).commits == 2  # made, and written once
+    data = tmp_path / "data"
+    words = [ISOLITMUS, "sweep", "writers-partitioned", "--transactions", "2", "--spark"]
+    words += ["--out", data, "--engine", "delta", "--json"]
+    swept = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert swept.returncode == 1, swept.stderr
+    replays = json.loads(swept.stdout)["replays"]
+    rows = duckdb.sql(
+        f"SELECT of, equal, observed, predicted FROM '{data}/replays/*.parquet'"
+    ).fetchall()
+    assert len(rows) == sum(len(one["runs"]) for one in replays) > 0
+    assert all(
+        of == "writers-partitioned" and equal and seen == told for of, equal, seen, told in rows
+    )

@@ -23,7 +23,6 @@ from isolitmus.checker.certificate import Certificate
 from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
-from isolitmus.checker.searching.schedule_search import ScheduleSearch
 from isolitmus.checker.searching.shipped import shipped_history, shipped_run
 from isolitmus.checker.searching.universe import of_format
 from isolitmus.checker.searching.witnesses import Witnesses
@@ -32,9 +31,9 @@ from isolitmus.model.combine import outspoken, strict
 from isolitmus.model.default import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.number import many
+from isolitmus.model.scope import LARGEST
 from isolitmus.specs.catalogue import scope as named_scope
 from isolitmus.specs.formats import format_named
-from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,17 +103,10 @@ def separate(
     >>> separate(spec("causal"), spec("read-committed")).ships
     'history-write-cycle'
     """
-    form = format_named(same_format(a, b))
+    form = same_format(a, b)
     if universe is None:
         said = all(spec.needs <= abstract.names_for(spec) for spec in (a, b))
-        if said and not unexplained:
-            universe = ABSTRACT
-        elif form.universe:
-            universe = named_scope(form.universe)
-        else:
-            raise IsolitmusError(
-                f"format {form.name} has no universe that ships; name a scope, --universe FILE"
-            )
+        universe = ABSTRACT if said and not unexplained else _that_ships(form)
     search: _UniverseSearch
     if universe == ABSTRACT:
         vary = abstract.varied(a, b, sessions=sessions, aborts=aborts, observed=observed)
@@ -122,12 +114,7 @@ def separate(
             a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
         )
     else:
-        makes = partial(ScheduleSearch, a, b, universe, by, unexplained=unexplained)
-        search = (
-            makes()
-            if form.carry_out
-            else _Tables(a, b, universe, by, unexplained=unexplained, sessions=sessions)
-        )
+        search = _over_tables(form, a, b, universe, by, unexplained=unexplained, sessions=sessions)
     wanted = transactions or search.sizes
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
@@ -256,6 +243,27 @@ def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
 
 Confirm = Callable[["Separation"], "Separation"]
 """What turns an answer into one with the history that was found, judged anew."""
+
+
+def _that_ships(form: str) -> Scope:
+    """The scope over tables that is searched if nobody names one."""
+    ships = format_named(form).universe
+    if not ships:
+        raise IsolitmusError(
+            f"format {form} has no universe that ships; name a scope, --universe FILE"
+        )
+    return named_scope(ships)
+
+
+def _over_tables(
+    form: str, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool, sessions: bool
+) -> _UniverseSearch:
+    """The search of a scope, as its format has it carried out."""
+    if format_named(form).carry_out is None:
+        return _Tables(a, b, scope, by, unexplained=unexplained, sessions=sessions)
+    from isolitmus.checker.searching.schedule_search import ScheduleSearch
+
+    return ScheduleSearch(a, b, scope, by, unexplained=unexplained)
 
 
 class _UniverseSearch(Protocol):

@@ -18,9 +18,9 @@ from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
 from isolitmus.model.number import lasting, many
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.records import Records, Tabular
+from isolitmus.model.scope import LARGEST
 from isolitmus.specs.catalogue import spec as named
 from isolitmus.specs.formats import format_named
-from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

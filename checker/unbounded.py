@@ -11,9 +11,9 @@ from isolitmus.checker.separation import ABSTRACT, TABLE, same_format, separate
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
+from isolitmus.model.scope import LARGEST
 from isolitmus.specs.catalogue import scope as named_scope
 from isolitmus.specs.formats import format_named
-from isolitmus.specs.scope_file import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,8 +23,8 @@ from isolitmus.model.run import Run
 from isolitmus.specs import protocol
 from isolitmus.specs.confs import CONFS
 from isolitmus.specs.delta_log import commits_since
-from isolitmus.specs.litmus_file import litmus_of
 from isolitmus.specs.logged_tables import NotModelled
+from isolitmus.specs.table_litmus import litmus_of
 from isolitmus.specs.toml_file import NAME, Node, Source
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ class Budget:
     """How long work may take, from now on, and how much memory this process may have, with all that
     it has started.
 
-    ``seconds``: from 0; None is no limit. ``memory``: in bytes; None is three quarters of what is free now
-    besides what is in use, ``inf`` no limit. One budget may be handed to several verbs, which then
+    ``seconds``: from 0; None is no limit. ``memory``: in bytes; None is three quarters of what is free when it is
+    first looked at, besides what is in use then, ``inf`` no limit. One budget may be handed to several verbs, which then
     share it. IsolitmusError for a number that is none of these.
 
     >>> Budget(seconds=0).check()
@@ -49,13 +49,21 @@ class Budget:
         if memory is not None and not memory > 0:
             raise IsolitmusError(f"the memory is {memory:g} bytes; a number above 0 is wanted")
         self.seconds = seconds
-        self.memory = in_use() + SHARE * _free() if memory is None else memory
-        self._end = None if seconds is None else monotonic() + seconds
-        self._next = 0.0
+        self._memory = memory
+        now = monotonic()
+        self._end = None if seconds is None else now + seconds
+        self._next = now + PACE if memory is None else now  # a look costs more than short work
         self._over: Limit | None = None
         self._lock = threading.Lock()
         self._stop: Callable[[], object] | None = None
         self._watching = False
+
+    @property
+    def memory(self) -> float:
+        """The bytes that this process may have."""
+        if self._memory is None:
+            self._memory = in_use() + SHARE * _free()
+        return self._memory
 
     @property
     def left(self) -> float:
@@ -64,7 +72,7 @@ class Budget:
 
     def within(self, seconds: float) -> Budget:
         """What is left of it, from now on at most so many seconds."""
-        return self if self.left <= seconds else Budget(seconds, self.memory)
+        return self if self.left <= seconds else Budget(seconds, self._memory)
 
     def spent(self) -> Limit | None:
         """The limit that was reached first, if one was."""
@@ -72,9 +80,9 @@ class Budget:
         if self._over is None and self._end is not None and now >= self._end:
             self._over = TimeLimit(f"the time limit of {self.seconds:g} s ended it")
         if self._over is None and now >= self._next:
-            used = in_use()
+            most, used = self.memory, in_use()
             self._next = now + max(PACE, 50 * (monotonic() - now))
-            if used > self.memory:
+            if used > most:
                 self._over = MemoryLimit(f"the memory limit of {_words(self.memory)} ended it")
         return self._over
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.statement import Statement
 
-__all__ = ["FRESH", "Scope", "fresh"]
+__all__ = ["FRESH", "LARGEST", "Scope", "fresh"]
 
 FRESH = "{fresh}"
+LARGEST = 8
+"""The most transactions that a scope, or a search in it, may ask for."""
 
 
 def fresh(position: int) -> int:

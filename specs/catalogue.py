@@ -5,6 +5,7 @@ The names are those of ``specs.shelf``. A path to a ``.cat`` file works wherever
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "every_level",
+    "history_names",
     "level",
     "levels",
     "litmus",
@@ -42,6 +44,8 @@ __all__ = [
 
 PUBLISHED = "published"
 """The folder of the levels that are asked only by their names."""
+HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
+"""What a file of ours has that is an abstract history."""
 
 
 def levels(log: str = DELTA) -> list[str]:
@@ -153,6 +157,12 @@ def spec(name: str) -> Spec:
 def litmus_names(log: str = DELTA) -> list[str]:
     """The names of the litmus tests in the package whose commits are of a log, sorted."""
     return [name for name, path in shipped("litmus").items() if _log(path) == log]
+
+
+def history_names() -> list[str]:
+    """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
+    found = shipped("litmus").items()
+    return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
 
 
 def litmus_files(name: str) -> list[Path]:

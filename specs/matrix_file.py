@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.matrix import Matrix, Place
-from isolitmus.specs.litmus_file import litmus_of
 from isolitmus.specs.sequence_file import read_format
+from isolitmus.specs.table_litmus import litmus_of
 from isolitmus.specs.toml_file import Node, Source, shown
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isolitmus.model.default import DELTA
-from isolitmus.model.scope import FRESH, Scope, fresh
+from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.features import features
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.specs.apart import Feature
 
-__all__ = ["LARGEST", "read_scope", "with_jobs"]
+__all__ = ["read_scope", "with_jobs"]
 
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
-LARGEST = 8
-"""The most transactions that a scope, or a search in it, may ask for."""
 
 
 def read_scope(text: str, name: str, path: Path | None = None) -> Scope:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from isolitmus.model.errors import LitmusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    import duckdb
 
     from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus
@@ -47,7 +47,9 @@ class Postconditions:
         """The names of those that do not hold."""
         if not self._litmus.postconditions:
             return
-        self._duck = self._duck or self._connected()
+        import duckdb  # few tests have any, and it takes long
+
+        self._duck = self._duck or self._connected(duckdb.connect(":memory:"))
         self._duck.execute("BEGIN")
         for name in self._litmus.tables:
             self._fill(name, tables[name])
@@ -63,9 +65,8 @@ class Postconditions:
                 yield name
         self._duck.execute("ROLLBACK")
 
-    def _connected(self) -> duckdb.DuckDBPyConnection:
-        """An empty database with the tables."""
-        duck = duckdb.connect(":memory:")
+    def _connected(self, duck: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """An empty database, with the tables."""
         for schema in self._litmus.tables.values():
             columns = schema.ddl()
             duck.execute(f'CREATE TABLE "{schema.name}" ({columns})')

@@ -15,7 +15,7 @@ from isolitmus.checker.searching.schedules import Scheduled, casts
 from isolitmus.checker.searching.shipped import shipped_run
 from isolitmus.checker.searching.universe import of_format
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.specs.scope_file import LARGEST
+from isolitmus.model.scope import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

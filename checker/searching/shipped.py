@@ -20,7 +20,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.catalogue import litmus, litmus_names
+from isolitmus.specs.catalogue import history_names, litmus, litmus_names
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def shipped_history(
 
 def shipped_histories() -> Iterator[HistoryTest]:
     """The catalogue's abstract histories, smallest first."""
-    return (test for test in _catalogue() if isinstance(test, HistoryTest))
+    yield from _histories()
 
 
 def shipped_run(
@@ -93,8 +93,8 @@ def shipped_run(
     """
     admits, permits = admission(a), admission(outspoken(b))
     reads = needs_reads(a) or needs_reads(b)
-    for test in _catalogue(format_named(format).log):
-        if not isinstance(test, Litmus) or test.raw or test.format != format:
+    for test in _on_tables(format_named(format).log):
+        if test.raw or test.format != format:
             continue
         if not sessions and any(client.session for client in test.clients.values()):
             continue
@@ -111,9 +111,16 @@ def shipped_run(
 
 
 @cache
-def _catalogue(log: str = DELTA) -> tuple[HistoryTest | Litmus, ...]:
-    """Everything that ships of a log, fewest transactions first."""
-    return tuple(sorted(map(litmus, litmus_names(log)), key=_size))
+def _histories() -> tuple[HistoryTest, ...]:
+    found = (test for test in map(litmus, history_names()) if isinstance(test, HistoryTest))
+    return tuple(sorted(found, key=_size))
+
+
+@cache
+def _on_tables(log: str) -> tuple[Litmus, ...]:
+    """Every test on tables that ships of a log, fewest transactions first."""
+    found = (test for test in map(litmus, litmus_names(log)) if isinstance(test, Litmus))
+    return tuple(sorted(found, key=_size))
 
 
 def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:

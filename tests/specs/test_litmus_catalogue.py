@@ -16,7 +16,14 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.runs import run
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.catalogue import every_level, levels, litmus_files, litmus_names, protocols
+from isolitmus.specs.catalogue import (
+    every_level,
+    history_names,
+    levels,
+    litmus_files,
+    litmus_names,
+    protocols,
+)
 
 TESTS = {name: litmus(name) for name in litmus_names()}
 ON_TABLES = {name: test for name, test in TESTS.items() if isinstance(test, Litmus)}
@@ -37,6 +44,10 @@ def test_a_litmus_test_says_what_it_is_and_whence(name):
     assert test.title
     assert test.source
     assert test.tags
+
+
+def test_abstract_histories_are_known_without_reading_the_others():
+    assert history_names() == [*HISTORIES]
 
 
 def test_titles_are_distinct():

@@ -84,8 +84,6 @@ def sweep(
     left = [index for index in range(len(cut)) if index not in done]
     size = max(FIRST, FEW // cut.each)
     try:
-        with one_job(spark, f"{words}: how many at a time", budget):
-            tasks = parallelism(spark)
         while left:
             if progress is not None:
                 progress((len(cut) - len(left)) * cut.each)
@@ -94,7 +92,7 @@ def sweep(
             began = monotonic()
             counted = f"{words}: shards {some[0]} to {some[-1]} of {len(cut)}"
             with one_job(spark, counted, budget):
-                rows += _count(spark, data, task, some, tasks)
+                rows += _count(spark, data, task, some, parallelism(spark))
             passed = monotonic() - began
             size = max(FIRST, min(FASTER * size, int(size * PATIENCE / passed)))
     except Limit as reached:

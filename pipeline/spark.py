@@ -107,11 +107,13 @@ def is_remote(spark: Any) -> bool:
 
 
 def parallelism(spark: Any) -> int:
-    """How many tasks Spark runs at a time, as it says itself; spark.default.parallelism may say less."""
+    """How many tasks Spark runs at a time now, as it says itself; spark.default.parallelism may say less. At least one,
+    also while no executor has come yet.
+    """
     if not is_remote(spark):
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark does not say it
         usual = context.resourceProfileManager().defaultResourceProfile()
-        return int(context.maxNumConcurrentTasks(usual))
+        return max(1, int(context.maxNumConcurrentTasks(usual)))
     from pyspark.sql.functions import spark_partition_id
 
     return int(spark.range(1000).select(spark_partition_id()).distinct().count())

@@ -44,7 +44,7 @@ __all__ = ["TheoryOfLaws", "initial_first", "said_of"]
 
 CORE = 1_500_000
 """And on which facts a question takes; if that does not suffice, it has all."""
-BRIEF = (200_000, 0)
+BRIEF = (60_000, 0)
 """So many units of the solver's work are spent on a lemma, with so much chance."""
 OF_VERSIONS = frozenset({"so", "wr", "ww", "rw", "rf", "in", "rival"})
 """What speaks of rivals and versions, whatever a level looks at."""

@@ -8,7 +8,7 @@ it or not. Fewest transactions first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
@@ -93,15 +93,20 @@ def shipped_run(
     """
     admits, permits = admission(a), admission(outspoken(b))
     reads = needs_reads(a) or needs_reads(b)
-    for test in _on_tables(format_named(format).log):
-        if test.raw or test.format != format:
-            continue
+    frame = partial(format_named(format).frame, reasons=False, reads=reads)
+    for k, test in enumerate(_on_tables(format)):
         if not sessions and any(client.session for client in test.clients.values()):
             continue
+        if (
+            a.format is None and not a.labels
+        ):  # who lets all commit does what nobody would who checks nothing
+            seen = frame(_unchecked(format)[k].events)
+            if permits(seen) or not admits(seen):
+                continue
         execution = execute(test, a)
         if any(event.aborted for event in execution.events):
             continue
-        seen = format_named(format).frame(execution.events, reasons=False, reads=reads)
+        seen = frame(execution.events)
         if admits(seen) and not permits(seen):
             verdict = judge_execution(execution, b)
             serial = explain_serially(test, observed_run(test, execution, a.name))
@@ -117,10 +122,17 @@ def _histories() -> tuple[HistoryTest, ...]:
 
 
 @cache
-def _on_tables(log: str) -> tuple[Litmus, ...]:
-    """Every test on tables that ships of a log, fewest transactions first."""
-    found = (test for test in map(litmus, litmus_names(log)) if isinstance(test, Litmus))
-    return tuple(sorted(found, key=_size))
+def _on_tables(form: str) -> tuple[Litmus, ...]:
+    """Every test on tables that ships of a format, but for raw ones, fewest transactions first."""
+    every = map(litmus, litmus_names(format_named(form).log))
+    found = (test for test in every if isinstance(test, Litmus) and test.format == form)
+    return tuple(sorted((test for test in found if not test.raw), key=_size))
+
+
+@cache
+def _unchecked(form: str) -> tuple[Execution, ...]:
+    """Their executions if every commit goes through."""
+    return tuple(map(execute, _on_tables(form)))
 
 
 def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:

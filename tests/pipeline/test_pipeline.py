@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweeps import sweep
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline import open_spark
+from isolitmus.pipeline.spark import parallelism
 from isolitmus.specs import scope
 
 pytest.importorskip("pyarrow", reason="the extra spark is not installed")
@@ -31,6 +33,16 @@ def test_what_spark_needs_and_is_not_there_is_said(monkeypatch):
         EngineUnavailable, match="nosuchthing is not installed, which work on Spark"
     ):
         open_spark().__enter__()
+
+
+@pytest.mark.parametrize(("slots", "expected"), [(0, 1), (2, 2)])
+def test_one_task_waits_for_executors_that_have_not_come_yet(slots, expected):
+    profiles = SimpleNamespace(defaultResourceProfile=lambda: None)
+    scala = SimpleNamespace(
+        resourceProfileManager=lambda: profiles, maxNumConcurrentTasks=lambda _: slots
+    )
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: scala))
+    assert parallelism(SimpleNamespace(sparkContext=context)) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,5 +112,35 @@ def commit(path):
 def test_executors_of_their_own_count_the_same():
     words = ("two-partitions", "--transactions", "3", "--json")
     done = command(*words, "--spark", "--master", "local-cluster[2,1,1024]")
+    expected = sweep(scope("two-partitions"), 3).to_json()
+    assert without_seconds(json.loads(done.stdout)) == without_seconds(expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.wide
+def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", small],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode:
+        pytest.skip("this user may not mount a small disk")
+    words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", "3", "--spark", "--json"]
+    words += ["--out", small / "data", "--keep", "verdicts"]
+    try:
+        full = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (full.returncode, full.stderr) == (
+            4,
+            "isolitmus: the disk is full: what was written until then is whole, and the same command goes on\n",
+        )
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["umount", small], check=True)
+    assert done.returncode == 1, done.stderr
     expected = sweep(scope("two-partitions"), 3).to_json()
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected)

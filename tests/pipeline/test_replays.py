@@ -8,10 +8,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from hypothesis import strategies as st
 
 from isolitmus.checker import audit, run
+from isolitmus.conformance.agreement import drawn, explore
+from isolitmus.model.engine import Carries
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.pipeline.replays import REPLAYS, Replayed, refuse_no_replays
+from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.replays import REPLAYS, Replayed, Replays, Watched, refuse_no_replays
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
 
@@ -71,6 +75,42 @@ def test_a_run_that_is_not_as_predicted_is_a_row_that_says_so():
 
 
 @pytest.mark.spark
+def test_what_is_kept_of_random_tests_is_known_again_unless_some_differ(session, tmp_path):
+    under = protocol("delta-write-serializable")
+    tests = st.sampled_from([litmus("reorder"), litmus("two-updates-one-row")])
+    replays = Replays(session.spark, Location(str(tmp_path / "replays")))
+
+    def carry(test, spec):
+        return run(test, spec).run
+
+    def fails(test, spec):
+        done = run(test, spec).run
+        ends = {
+            name: replace(one, outcome="aborted") if one.outcome == "committed" else one
+            for name, one in done.transactions.items()
+        }
+        return replace(done, transactions=ends) if test.name == "reorder" else done
+
+    watched = Watched(Carries("engine 1", carry))
+    found = explore(tests, 4, 1, watched.carry, protocols=[under])
+    batch, pairs = found.batch("few"), drawn(tests, 4, 1, [under])
+    replays.write("few", batch.drawn, "engine 1", watched.seen)
+    assert replays.agreed(batch, "engine 1", pairs) == batch
+    assert replays.agreed(batch, "engine 2", pairs) is None
+    assert replays.agreed(replace(batch, drawn="other"), "engine 1", pairs) is None
+    flipped = Watched(Carries("engine 1", fails))
+    assert explore(tests, 4, 1, flipped.carry, protocols=[under]).mismatch.test.name == "reorder"
+    replays.write("few", batch.drawn, "engine 1", flipped.seen)
+    assert replays.agreed(batch, "engine 1", pairs) is None
+    rows = session.spark.sql(
+        f"SELECT count(*), count(DISTINCT litmus) FROM delta.`{tmp_path}/replays`"
+    )
+    assert tuple(rows.first()) == (2, 2)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.wide
 def test_random_tests_and_findings_of_a_sweep_are_kept(tmp_path):
     """What is in the table is not carried out again; what did not agree there is."""
     out = tmp_path / "replays"

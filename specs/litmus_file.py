@@ -14,14 +14,14 @@ from isolitmus.model.errors import HistoryError, NoLitmusTest
 from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.expectations import read_levels
-from isolitmus.specs.toml_file import Source
+from isolitmus.specs.toml_file import Source, head
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.specs.toml_file import Node
 
-__all__ = ["head", "read_litmus"]
+__all__ = ["read_litmus"]
 
 MARKS = ("history", "schedule", "transactions")
 """Keys of which every litmus test has one, and no other file in TOML that is read here."""
@@ -55,12 +55,6 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     from isolitmus.specs.table_litmus import litmus_of  # with it comes sqlglot, which takes long
 
     return litmus_of(document, name, path)
-
-
-def head(document: Node) -> tuple[str, str, tuple[str, ...]]:
-    """The title of a test, its source and its tags."""
-    title = document.get("title", str)
-    return title, document.get("source", str, ""), document.strings("tags")
 
 
 def _history(document: Node, name: str, path: Path | None) -> HistoryTest:

@@ -19,11 +19,11 @@ from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.clock import at_its_clock
 from isolitmus.specs.expectations import Expected, read_expectations
 from isolitmus.specs.features import features
-from isolitmus.specs.litmus_file import head
 from isolitmus.specs.raw_file import read_raw_table
 from isolitmus.specs.sequence_file import read_format, read_sequences
 from isolitmus.specs.sql import tables_named
 from isolitmus.specs.table_file import read_table, read_tables
+from isolitmus.specs.toml_file import head
 from isolitmus.specs.transaction_file import read_transactions, with_confs
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
 
-__all__ = ["NAME", "Node", "Source", "TomlTable", "read_toml", "shown"]
+__all__ = ["NAME", "Node", "Source", "TomlTable", "head", "read_toml", "shown"]
 
 TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -294,6 +294,12 @@ def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
         ):
             return types
     return fits[0]
+
+
+def head(document: Node) -> tuple[str, str, tuple[str, ...]]:
+    """The title of a test, its source and its tags."""
+    title = document.get("title", str)
+    return title, document.get("source", str, ""), document.strings("tags")
 
 
 def shown(value: object) -> str:

@@ -37,6 +37,7 @@ WRITERS = {
     ("matrix", "evidence"): ["--engine", "delta"],
     ("matrix", "out"): ["--engine", "delta"],
     ("explore", "evidence"): ["--count", "1"],
+    ("explore", "out"): ["--count", "1"],
     ("demo", "out"): ["--no-spark"],
     ("export", "pytest"): ["reorder"],
     ("export", "pyspark"): ["reorder"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,7 +108,7 @@ def explore(
             for first, batch in zip(range(0, count, EACH), asked, strict=True):
                 there = None
                 if replays is not None:
-                    pairs = drawn(drawing.strategy(), batch.count, batch.seed, specs)
+                    pairs = partial(drawn, drawing.strategy(), batch.count, batch.seed, specs)
                     there = replays.agreed(batch, carry.version, pairs)
                 if there is not None:
                     known.add(there)

@@ -244,11 +244,11 @@ def _carried(
 
 def _keep(carried: Sequence[Carried], inside: Scope, out: Location, master: str | None) -> None:
     """Write what engines did into the table of replays beside the others."""
-    from isolitmus.pipeline.replays import Replayed, Replays
+    from isolitmus.pipeline.replays import REPLAYS, Replayed, Replays
     from isolitmus.pipeline.spark import MASTER, open_spark
 
     with open_spark(master or MASTER) as spark:
-        replays = Replays(spark, out.inside("replays"))
+        replays = Replays(spark, out.inside(REPLAYS.name))
         seen = [one for here in carried for one in here.seen]
         for version in dict.fromkeys(run.engine_version for _, _, run in seen):
             own = (Replayed(*one) for one in seen if one[2].engine_version == version)

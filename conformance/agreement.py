@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from isolitmus.model.errors import TimeLimit, UndeterminedError, WaitsForEver
 from isolitmus.model.exploration import Batch
 from isolitmus.model.readable import Readable
 from isolitmus.model.run import SeveralRuns
+from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -159,7 +159,7 @@ def drawn(
 def digest(pairs: Iterable[Case]) -> str:
     """A digest of litmus tests and the names of their protocols, as they are carried out."""
     texts = [(str(test), under.name) for test, under in pairs]
-    return sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    return text_digest(json.dumps(texts))
 
 
 def drawn_today(batch: Batch, tests: SearchStrategy[Litmus], protocols: Sequence[Spec]) -> Batch:

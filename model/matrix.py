@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable
 from isolitmus.model.run import SILENT
+from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ class Matrix(Readable):
     @property
     def digest(self) -> str:
         """What tells its text from others."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        return text_digest(self.text)
 
     def places(self, layout: str | None = None) -> Iterator[Place]:
         """The cases, row by row, of one layout or of all."""

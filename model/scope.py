@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.default import DELTA
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable, few
+from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Scope(Readable):
     @property
     def digest(self) -> str:
         """What tells its text from others."""
-        return sha256(self.text.encode()).hexdigest()[:16]
+        return text_digest(self.text)
 
     def __str__(self) -> str:
         return self.text

@@ -14,12 +14,12 @@ from uuid import uuid4
 
 from isolitmus.checker.auditing.audit import audit
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, LogError
+from isolitmus.model.errors import LogError
 from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.overview import Overview
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.shipping import on_workers
-from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, refuse_without
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.delta_log import latest
 
@@ -185,7 +185,4 @@ def audits_of(
 
 def refuse_no_findings(out: Location, spark: Any = None) -> None:
     """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a folder."""
-    if held(out, ABOUT, spark) not in {None, SAID}:
-        raise IsolitmusError(
-            f"--out {out}: this table holds no findings; name a folder that is not there yet"
-        )
+    refuse_without("findings", out, ABOUT, SAID, spark)

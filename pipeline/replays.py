@@ -10,15 +10,15 @@ from isolitmus.checker.runs import run
 from isolitmus.conformance.agreement import differences
 from isolitmus.conformance.session import spark_here
 from isolitmus.model.engine import Carries
-from isolitmus.model.errors import IsolitmusError, TimeLimit, WaitsForEver
+from isolitmus.model.errors import TimeLimit, WaitsForEver
 from isolitmus.model.matrix import Cell, Place
 from isolitmus.model.run import SeveralRuns
 from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held, text_literal
+from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, refuse_without, text_literal
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from isolitmus.model.exploration import Batch
@@ -136,15 +136,17 @@ class Replays:
         self._table.append(self._frame(rows))
 
     def agreed(
-        self, batch: Batch, version: str, pairs: Iterable[tuple[Litmus, Spec]]
+        self, batch: Batch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
     ) -> Batch | None:
-        """A batch of these random tests that all agreed, as the table has it; None if it does not, or some did not."""
+        """A batch of random tests that all agreed, as the table has it; None if it does not, or some did not. What was
+        drawn is asked only if the table has the batch.
+        """
         columns = ("litmus", "protocol", "predicted", "observed", "equal")
         rows = self._of(batch.kind, batch.drawn, version).select(*columns).collect()
         if not rows or not all(row["equal"] for row in rows):
             return None
         found = {(row["litmus"], row["protocol"]): row for row in rows}
-        answers = [found.get((str(test), under.name)) for test, under in pairs]
+        answers = [found.get((str(test), under.name)) for test, under in drawn()]
         several = sum(
             row is not None and row["predicted"] is None and row["observed"] is not None
             for row in answers
@@ -187,8 +189,4 @@ def open_replays(out: Location | Path) -> Iterator[Replays]:
 
 def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:
     """IsolitmusError if there is something at a place that holds no replays; needs no Spark for a folder."""
-    place = Location.of(out)
-    if held(place, ABOUT, spark) not in {None, SAID}:
-        raise IsolitmusError(
-            f"--out {place}: this table holds no replays; name a folder that is not there yet"
-        )
+    refuse_without("replays", Location.of(out), ABOUT, SAID, spark)

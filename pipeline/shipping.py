@@ -1,6 +1,6 @@
 """How Spark's Python workers come to have this package: executors elsewhere are sent it as an archive, which they unpack.
 
-What it needs there and is no pure Python, or too large, has to be installed where they run; its versions are looked at.
+What it uses there and is no part of it has to be installed where they run; the versions are looked at.
 """
 
 from __future__ import annotations

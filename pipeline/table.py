@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolitmus.pipeline.location import Location
 
-__all__ = ["ResultColumn", "ResultTable", "Table", "held", "text_literal"]
+__all__ = ["ResultColumn", "ResultTable", "Table", "held", "refuse_without", "text_literal"]
 
 
 class ResultColumn(NamedTuple):
@@ -74,6 +74,16 @@ def held(out: Location, key: str, spark: Any = None) -> str | None:
     for commit in log.commits():
         metadata = commit.metadata or metadata
     return "" if metadata is None else metadata.configuration.get(key, "")
+
+
+def refuse_without(what: str, out: Location, key: str, said: str, spark: Any = None) -> None:
+    """IsolitmusError if there is something at a place that does not say under a property that it holds that; needs no
+    Spark for a folder.
+    """
+    if held(out, key, spark) not in {None, said}:
+        raise IsolitmusError(
+            f"--out {out}: this table holds no {what}; name a folder that is not there yet"
+        )
 
 
 def _property(spark: Any, out: Location, key: str) -> str | None:

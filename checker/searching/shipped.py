@@ -24,8 +24,6 @@ from isolitmus.specs.catalogue import history_names, litmus, litmus_names
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from isolitmus.checker.running.serial import Serial
     from isolitmus.model.execution import Execution
     from isolitmus.model.spec import Spec
@@ -70,9 +68,11 @@ def shipped_history(
     return None
 
 
-def shipped_histories() -> Iterator[HistoryTest]:
+@cache
+def shipped_histories() -> tuple[HistoryTest, ...]:
     """The catalogue's abstract histories, smallest first."""
-    yield from _histories()
+    found = (test for test in map(litmus, history_names()) if isinstance(test, HistoryTest))
+    return tuple(sorted(found, key=_size))
 
 
 def shipped_run(
@@ -93,13 +93,12 @@ def shipped_run(
     """
     admits, permits = admission(a), admission(outspoken(b))
     reads = needs_reads(a) or needs_reads(b)
+    is_level = a.format is None and not a.labels  # if all commit, as if nobody had checked
     frame = partial(format_named(format).frame, reasons=False, reads=reads)
     for k, test in enumerate(_on_tables(format)):
         if not sessions and any(client.session for client in test.clients.values()):
             continue
-        if (
-            a.format is None and not a.labels
-        ):  # who lets all commit does what nobody would who checks nothing
+        if is_level:
             seen = frame(_unchecked(format)[k].events)
             if permits(seen) or not admits(seen):
                 continue
@@ -116,17 +115,11 @@ def shipped_run(
 
 
 @cache
-def _histories() -> tuple[HistoryTest, ...]:
-    found = (test for test in map(litmus, history_names()) if isinstance(test, HistoryTest))
-    return tuple(sorted(found, key=_size))
-
-
-@cache
 def _on_tables(form: str) -> tuple[Litmus, ...]:
     """Every test on tables that ships of a format, but for raw ones, fewest transactions first."""
-    every = map(litmus, litmus_names(format_named(form).log))
-    found = (test for test in every if isinstance(test, Litmus) and test.format == form)
-    return tuple(sorted((test for test in found if not test.raw), key=_size))
+    tests = map(litmus, litmus_names(format_named(form).log))
+    on_tables = (test for test in tests if isinstance(test, Litmus) and not test.raw)
+    return tuple(sorted((test for test in on_tables if test.format == form), key=_size))
 
 
 @cache

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -93,7 +94,7 @@ def test_what_is_kept_of_random_tests_is_known_again_unless_some_differ(session,
 
     watched = Watched(Carries("engine 1", carry))
     found = explore(tests, 4, 1, watched.carry, protocols=[under])
-    batch, pairs = found.batch("few"), drawn(tests, 4, 1, [under])
+    batch, pairs = found.batch("few"), partial(drawn, tests, 4, 1, [under])
     replays.write("few", batch.drawn, "engine 1", watched.seen)
     assert replays.agreed(batch, "engine 1", pairs) == batch
     assert replays.agreed(batch, "engine 2", pairs) is None

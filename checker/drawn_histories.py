@@ -8,7 +8,6 @@ that is, which a solver finds; so what fails shrinks to that.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
@@ -259,4 +258,4 @@ def _renamed(history: History, numbers: Sequence[int], names: Sequence[str]) -> 
 
 
 def _judged(history: History, level: Spec) -> Verdict:
-    return check_history(history, level, budget=Budget(memory=inf))
+    return check_history(history, level)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.expression import Opaque, Parameter
 from isolitmus.model.origin import Origin
+from isolitmus.model.remembering import by_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["unknown_parts"]
 
 
-def unknown_parts(noun: object) -> Iterator[Opaque | Parameter]:
+@by_object
+def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
     """The opaque expressions and the parameters in a statement, wherever they stand in it.
 
     >>> from isolitmus.model.schema import Column, Schema
@@ -24,11 +26,15 @@ def unknown_parts(noun: object) -> Iterator[Opaque | Parameter]:
     >>> [str(part) for part in unknown_parts(delete)]
     ['mine(id) = 2']
     """
+    return tuple(_parts(noun))
+
+
+def _parts(noun: object) -> Iterator[Opaque | Parameter]:
     if isinstance(noun, Opaque | Parameter):
         yield noun
     elif isinstance(noun, tuple):
         for each in noun:
-            yield from unknown_parts(each)
+            yield from _parts(each)
     elif is_dataclass(noun) and not isinstance(noun, Origin | type):
         for one in fields(noun):
-            yield from unknown_parts(getattr(noun, one.name))
+            yield from _parts(getattr(noun, one.name))

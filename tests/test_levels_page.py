@@ -1,24 +1,37 @@
 """docs/levels.md is what compare finds: the lattice in both universes, its pictures, every level by itself.
 
 After a change of the levels or of the catalogue's histories: ISOLITMUS_UPDATE=1 pytest tests/test_levels_page.py, which
-takes a minute.
+takes minutes. Without it the page is held against the levels as they are: their texts, their verdicts, each history that
+sets two apart, each inclusion that is said to follow from texts.
 """
 
 import difflib
 import os
 import re
+from itertools import product
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from isolitmus.checker import compare
 from isolitmus.checker.processes import cores
+from isolitmus.checker.proving.implication import structural
+from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.telling.hasse import hasse_svg
 from isolitmus.checker.telling.levels_page import anomaly_verdicts, levels_page
-from isolitmus.specs import level
+from isolitmus.model.history import History
+from isolitmus.specs import level, litmus
 from isolitmus.specs.catalogue import every_level
 
+STEP = re.compile(
+    r"""\d+\. \*\*(?P<stronger>.*)\*\* is stronger than \*\*(?P<weaker>.*)\*\*\.
+   (?P<a>\S+) implies (?P<b>\S+): (?P<why>.*)\.
+   `\S+` alone admits `(?P<apart>.*)`(?: \((?P<test>\S+) of the catalogue\))?\.
+"""
+)
+"""What is said of a line of the picture."""
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "levels.md"
 PICTURES = ["levels", "levels-on-tables"]
@@ -40,6 +53,7 @@ def written(path, new):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_page_is_what_compare_finds(found):
     assert found.decided
     assert {*found.apart} == {name for name in every_level() if level(name).given}
@@ -48,6 +62,7 @@ def test_the_page_is_what_compare_finds(found):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pictures_are_what_compare_finds(found, theme):
     for lattice, name in zip(found.lattices, PICTURES, strict=True):
@@ -64,10 +79,15 @@ def test_every_level_has_a_section_with_its_text():
         assert f"```text\n{level(name).text.strip()}\n```" in section
 
 
-def test_the_verdicts_of_the_page_are_those_of_the_levels():
+@pytest.fixture(scope="module")
+def verdicts():
+    """What each level says of each history of the catalogue."""
+    return anomaly_verdicts([level(name) for name in every_level()], list(shipped_histories()))
+
+
+def test_the_verdicts_of_the_page_are_those_of_the_levels(verdicts):
     """Read from the sections: what a level forbids, and what it admits."""
     page = PAGE.read_text("utf-8")
-    said = anomaly_verdicts([level(name) for name in every_level()], list(shipped_histories()))
     for name in every_level():
         (_, _, section) = page.partition(f"\n## {name}\n")
         (section, _, _) = section.partition("\n## ")
@@ -75,5 +95,70 @@ def test_the_verdicts_of_the_page_are_those_of_the_levels():
             (line,) = re.findall(rf"^{word}: .*$", section, re.MULTILINE) or [""]
             shown = set(re.findall(r"\(`([\w-]+)`\)", line))
             assert shown == {
-                test for one, test in said if one == name and said[one, test] == verdict
+                test for one, test in verdicts if one == name and verdicts[one, test] == verdict
             }
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """What the page says of each line of the picture of abstract histories."""
+    (page, _, _) = PAGE.read_text("utf-8").partition("## In universe `table`")
+    found = list(STEP.finditer(page))
+    assert len(found) == page.count(" alone admits ")
+    return found
+
+
+def test_what_the_page_draws_is_a_picture_of_all_levels(steps):
+    """Each is there, nobody implies himself, and no line is drawn that others give."""
+    lines = nx.DiGraph((step["stronger"], step["weaker"]) for step in steps)
+    names = [name for equal in lines for name in equal.split(" = ")]
+    elsewhere = {name for name in every_level() if level(name).given or "log" in level(name).needs}
+    assert sorted(names) == sorted({*every_level()} - elsewhere)
+    assert {*nx.transitive_reduction(lines).edges} == {*lines.edges}
+
+
+def told(text):
+    """A history in one line: in the order in which it happened, or one transaction after another."""
+    if re.search(r"\bc\d", text):
+        return History.parse(text)
+    (operations, _, order) = text.partition(" [")
+    table = {}
+    for kind, number, rest in re.findall(r"([rw])(\d)(\(.*?\))", operations):
+        table[f"T{number}"] = f"{table.get(f'T{number}', '')} {kind}{rest}"
+    if order:
+        table["order"] = order.removesuffix("]").split(", ")
+    return History.from_table(table)
+
+
+def test_what_sets_two_levels_apart_on_the_page_does(steps):
+    """What one alone admits is admitted by all that are equal to it, and forbidden by all of the stronger."""
+    shown = 0
+    for step in steps:
+        if step["test"]:
+            history = litmus(step["test"]).history
+        elif ", " in step["apart"]:  # who continues a session, or when: told in words
+            continue
+        else:
+            history = told(step["apart"])
+        shown += 1
+        for names, verdict in (("weaker", "allowed"), ("stronger", "forbidden")):
+            for name in step[names].split(" = "):
+                assert str(check_history(history, level(name))) == verdict, (step[0], name)
+    assert shown > len(steps) / 2
+
+
+def test_no_history_of_the_catalogue_speaks_against_the_page(steps, verdicts):
+    lines = nx.DiGraph((step["stronger"], step["weaker"]) for step in steps)
+    for one, other in nx.transitive_closure(lines).edges:
+        for a, b in product(one.split(" = "), other.split(" = ")):
+            for test in shipped_histories():
+                pair = verdicts[a, test.name], verdicts[b, test.name]
+                assert pair != ("allowed", "forbidden"), (a, b, test.name)
+
+
+def test_what_the_page_says_follows_from_texts_does(steps):
+    by_text = [step for step in steps if step["why"].startswith("proved by the texts: ")]
+    assert len(by_text) > len(steps) / 3
+    for step in by_text:
+        found = structural(level(step["a"]), level(step["b"]))
+        assert step["why"] == f"proved by the texts: {found}"

@@ -18,6 +18,7 @@ from isolitmus.model import statement as st
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.failing import UNNAMED, EvaluationError
 from isolitmus.model.origin import Origin, Resolved
+from isolitmus.model.remembering import by_object
 from isolitmus.model.supposing import suppose
 from isolitmus.model.unknown import unknown_parts
 from isolitmus.specs.sql import syntax_of
@@ -33,6 +34,7 @@ OPEN = "open"
 """That an opaque part is no constant."""
 
 
+@by_object
 def refuse_opaque(statement: st.Statement) -> None:
     """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no value: not even
     whether Spark takes the statement is known then.

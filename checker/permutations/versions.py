@@ -66,6 +66,8 @@ class RowVersions:
         self._next = 0
         self._texts: dict[tuple[OfRows | str, int], str] = {}
         """SQL by the statement that it is of, and its number."""
+        self._makers: list[int] = []
+        """Whose versions are seen now."""
         self.changed: list[tuple[str, int, int]] = []
         """What was written: the table, the row, and by whom."""
 
@@ -283,7 +285,9 @@ class RowVersions:
         if (of, number) not in self._texts:
             self._texts[of, number] = make().sql("duckdb")
         makers = sorted({0, by.number, *by.committed})
-        self._run(f"SET VARIABLE makers = {makers}")
+        if makers != self._makers:
+            self._run(f"SET VARIABLE makers = {makers}")
+            self._makers = makers
         return self._run(into + self._texts[of, number], None if isinstance(of, str) else of)
 
     def _run(

@@ -81,7 +81,7 @@ def test_what_a_search_finds_is_not_safe(small):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=settings.default.max_examples // 2)
+@settings(deadline=None, max_examples=settings.default.max_examples // 4)
 @given(small=small_jobs())
 def test_safe_is_what_a_search_says(small):
     assert_agree(small)

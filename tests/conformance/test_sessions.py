@@ -399,7 +399,7 @@ def test_a_sum_of_bigint_is_a_whole_number(carry):
 @pytest.mark.postgres
 @pytest.mark.parametrize(
     ("engine", "names", "count"),
-    [("derby", DERBY, 40), ("postgres", POSTGRES, 100)],
+    [("derby", DERBY, 20), ("postgres", POSTGRES, 40)],
     ids=["derby", "postgres"],
 )
 def test_random_sessions_do_what_the_model_says(engine, names, count, carry):

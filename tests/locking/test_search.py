@@ -82,6 +82,7 @@ def test_a_sweep_counts_every_schedule():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_row_is_read_three_times_by_two_moves_and_no_fewer():
     found = separate(protocol(RC), level("row-at-most-twice"), scope("moving-keys"))
     (reader,) = (name for name in found.litmus.transactions if name.startswith("read"))

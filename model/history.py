@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.completion import Completion, completions, unordered
 from isolitmus.model.defects import refuse_defects
+from isolitmus.model.deleting import spelled_out
 from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import (
     moment_words,
@@ -71,6 +72,7 @@ class History(Recorded, Readable):
 
         ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
         then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets.
+        ``d1(x1)`` deletes: a write of a version that is the last of x and matches no predicate.
         What the notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted": ["T1"]}``; of
         whom it is unknown how they ended, also where nobody is known to have ended; a schedule in which not
         all begin, ``"T1.end T2.start"``, instead of any ``b``.
@@ -85,7 +87,8 @@ class History(Recorded, Readable):
                 "history says what was when, by b1, and has a schedule, too; leave one of them out"
             )
         when = read_schedule(schedule) if schedule else moments
-        return cls(transactions, _sessions(sessions), order, when, _sets(sets or {}))
+        done, last = spelled_out(transactions, order)
+        return cls(done, _sessions(sessions), last, when, _sets(sets or {}))
 
     @classmethod
     def from_table(cls, table: Mapping[str, object]) -> History:
@@ -127,7 +130,8 @@ class History(Recorded, Readable):
                 f"sets is {named!r}; names of sets are wanted, {{ Trusted = ['T1'] }}"
             )
         sessions, sets = _sessions(lists["sessions"]), _sets(named)
-        return cls(transactions, sessions, order, read_schedule(schedule), sets)
+        done, last = spelled_out(transactions, order)
+        return cls(done, sessions, last, read_schedule(schedule), sets)
 
     def to_table(self) -> dict[str, str | list[str] | dict[str, list[str]]]:
         """The ``[history]`` table of a litmus file that gives this history."""

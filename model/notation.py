@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from isolitmus.model.deleting import DeadWrite
 from isolitmus.model.errors import HistoryError, brief, clip, near
 from isolitmus.model.flaws import read_versions
 from isolitmus.model.operations import (
@@ -36,15 +37,17 @@ __all__ = [
 ]
 
 STEP = re.compile(
-    r"(?P<kind>[rw])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
+    r"(?P<kind>[rwd])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
 )
 VERSION = re.compile(
     r"(?:([A-Za-z_]+)|([A-Za-z_]\w*[0-9]\w*)_)(0|[1-9][0-9]{0,8})(?::([1-9][0-9]{0,8}))?", re.ASCII
 )
 NAME = re.compile(r"T([1-9][0-9]{0,8})")
 PREDICATE = re.compile(r"\s*([A-Z]\w*)\s*:([^|]*)(?:\|([^|]*))?")
-USE = "use r(x0), w(x1) or r(P: x0*, y0 | x1)"
-USE_LINEAR = "use r1(x0), w1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"
+USE = "use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)"
+USE_LINEAR = (
+    "use r1(x0), w1(x1), d1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"
+)
 MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end)|\[([1-9][0-9]{0,8})\])?")
 
 
@@ -216,8 +219,9 @@ def _steps(text: str, where: str, use: str) -> Iterator[re.Match[str]]:
 
 def _operation(step: re.Match[str], text: str, where: str) -> Operation:
     inside, place = step["inside"], step.start("inside")
-    if step["kind"] == "w":
-        return Write(_version(inside, text, where, place))
+    if step["kind"] in ("w", "d"):
+        wrote = Write if step["kind"] == "w" else DeadWrite
+        return wrote(_version(inside, text, where, place))
     if ":" not in inside or VERSION.fullmatch(inside.strip()):
         return ItemRead(_version(inside, text, where, place))
     match = PREDICATE.fullmatch(inside)

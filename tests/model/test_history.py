@@ -407,7 +407,7 @@ def test_defects_name_both_operations(table, message):
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("r1(x0) q1(x0)", 8, "'q1(x0)' is no operation; use r1(x0), w1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"),
+        ("r1(x0) q1(x0)", 8, "'q1(x0)' is no operation; use r1(x0), w1(x1), d1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"),
         ("r1(x0) w1(x)", 11, "'x' is no version; write an object and a transaction's number, x0"),
         ("r1(P: x0*, Y)", 11, "'Y' is no version; write an object and a transaction's number, x0"),
         ("r1(p: x0)", 4, "'p: x0' is no predicate read; write P: x0*, y0 | x1"),
@@ -429,7 +429,7 @@ def test_errors_in_a_table_show_the_place():
     with pytest.raises(HistoryError) as error:
         History.from_table({"T1": "r(x0) r2(x0)"})
     assert str(error.value) == (
-        "T1, column 7: 'r2(x0)' is no operation; use r(x0), w(x1) or r(P: x0*, y0 | x1)\n"
+        "T1, column 7: 'r2(x0)' is no operation; use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)\n"
         "  r(x0) r2(x0)\n"
         "        ^"
     )

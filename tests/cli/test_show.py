@@ -70,7 +70,7 @@ def test_a_spec_sees_its_own_names_only_and_says_what_it_makes_of_them(call):
         out
         == """\
 history-write-skew (litmus): Write skew
-Source: Berenson et al., A critique of ANSI SQL isolation levels, 1995, A5B
+Source: Berenson et al., A critique of ANSI SQL isolation levels, 1995, A5B; Adya, Liskov, O'Neil, Generalized isolation level definitions, 2000, G2-item
 
 Its frame:
   T1  Writer

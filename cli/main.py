@@ -120,7 +120,14 @@ def main() -> None:
             error.show()
             sys.exit(2)
         _fail(misused(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as stopped:
+        if isinstance(stopped.__cause__, EOFError):  # as Python says it of a file that it compiled
+            _fail(
+                Ended(
+                    f"a file that Python compiled is cut short ({stopped.__cause__}); remove the folders __pycache__ of"
+                    " isolitmus and of the packages that it imports, and run it again"
+                )
+            )
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -492,3 +493,17 @@ def test_where_nothing_is_assumed_nothing_is_said_of_that(call):
     assert status == 0
     assert "Proved in universe 'table'" in out
     assert "Assumed" not in out
+
+
+def test_a_compiled_file_that_is_cut_short_is_one_sentence(tmp_path):
+    """Python says of it only EOFError, and typer takes that for who ended the input."""
+    command = [sys.executable, "-m", "isolitmus", "show", "serializable"]
+    elsewhere = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    elsewhere.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run(command, env=elsewhere, capture_output=True, check=True)
+    (compiled,) = (p for p in tmp_path.rglob("show.*.pyc") if p.parent.name == "cli")
+    compiled.write_bytes(compiled.read_bytes()[:100])
+    done = subprocess.run(command, env=elsewhere, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "a file that Python compiled is cut short" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

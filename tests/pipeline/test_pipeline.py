@@ -15,6 +15,7 @@ from isolitmus.checker.counting.tally import shards
 from isolitmus.checker.sweeps import sweep
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline import open_spark
+from isolitmus.pipeline import sweep as on_spark
 from isolitmus.pipeline.spark import parallelism
 from isolitmus.specs import scope
 
@@ -139,3 +140,19 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path):
     assert done.returncode == 1, done.stderr
     expected = sweep(scope("two-partitions"), 3).to_json()
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_tables_lie_in_whatever_file_system_hadoop_knows(session, tmp_path):
+    """By an address that is no folder of this machine: Delta writes its log there as it does in HDFS."""
+    conf = session.spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set("fs.viewfs.mounttable.isolitmus.link./data", tmp_path.as_uri())
+    out, one = "viewfs://isolitmus/data/sweep", scope("two-partitions")
+    expected = without_seconds(sweep(one, 2).to_json())
+    for _ in range(2):  # what is there is gone on with
+        done = on_spark(session.spark, one, 2, out=out, keep="counts")
+        assert without_seconds(done.to_json()) == expected
+    assert (tmp_path / "sweep" / "counts" / "_delta_log").is_dir()
+    with pytest.raises(IsolitmusError, match="it holds the tables of another sweep"):
+        on_spark(session.spark, scope("writers-partitioned"), 2, out=out, keep="counts")

@@ -144,15 +144,22 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_tables_lie_in_whatever_file_system_hadoop_knows(session, tmp_path):
-    """By an address that is no folder of this machine: Delta writes its log there as it does in HDFS."""
+@pytest.mark.parametrize("out", ["viewfs://isolitmus/data/sweep", "spark_catalog.sweep"])
+def test_tables_lie_wherever_spark_has_tables(session, tmp_path, out):
+    """By an address that is no folder of this machine, where Delta writes its log as it does in HDFS; and by names of a
+    catalog.
+    """
+    place, one = tmp_path / "sweep", scope("two-partitions")
     conf = session.spark.sparkContext._jsc.hadoopConfiguration()
     conf.set("fs.viewfs.mounttable.isolitmus.link./data", tmp_path.as_uri())
-    out, one = "viewfs://isolitmus/data/sweep", scope("two-partitions")
+    session.spark.sql(f"CREATE DATABASE IF NOT EXISTS sweep LOCATION '{place.as_uri()}'")
     expected = without_seconds(sweep(one, 2).to_json())
-    for _ in range(2):  # what is there is gone on with
-        done = on_spark(session.spark, one, 2, out=out, keep="counts")
-        assert without_seconds(done.to_json()) == expected
-    assert (tmp_path / "sweep" / "counts" / "_delta_log").is_dir()
-    with pytest.raises(IsolitmusError, match="it holds the tables of another sweep"):
-        on_spark(session.spark, scope("writers-partitioned"), 2, out=out, keep="counts")
+    try:
+        for _ in range(2):  # what is there is gone on with
+            done = on_spark(session.spark, one, 2, out=out, keep="counts")
+            assert without_seconds(done.to_json()) == expected
+        assert (place / "counts" / "_delta_log").is_dir()
+        with pytest.raises(IsolitmusError, match="it holds the tables of another sweep"):
+            on_spark(session.spark, scope("writers-partitioned"), 2, out=out, keep="counts")
+    finally:
+        session.spark.sql("DROP DATABASE sweep CASCADE")

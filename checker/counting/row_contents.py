@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.counting.space import Space
     from isolitmus.model.execution import Database
+    from isolitmus.model.format import Scans
     from isolitmus.model.values import Row
 
 __all__ = ["RowContents"]
@@ -58,7 +59,7 @@ class RowContents:
         self._contents: dict[RowNumbers, int] = {}
         self._all: list[RowNumbers] = []
         self._of: dict[int, int] = {}
-        self._read: dict[tuple[int, int], dict[int, bool] | None] = {}
+        self._read: dict[tuple[int, int], tuple[Scans | None, dict[int, bool]]] = {}
         self._changes: dict[tuple[int, int, RowNumbers], RowChange] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._steps: dict[tuple[int, int, int], int | None] = {}
@@ -162,12 +163,11 @@ class RowContents:
         rows = self._all[contents]
         if (k, first) not in self._read:
             statement = self.space.scope.statements[k][first]
-            some = self.space.form.scans(statement, self.space.scope.tables) is not None
-            self._read[k, first] = {} if some else None
-        read = self._read[k, first]
-        if read is not None:
+            self._read[k, first] = self.space.form.scans(statement, self.space.scope.tables), {}
+        scans, read = self._read[k, first]
+        if scans is not None:
             for row in set(rows).difference(read):
-                read[row] = self._reads(k, first, row)
+                read[row] = self._reads(scans, row)
             rows = tuple(row for row in rows if read[row])
         if not self._apart[k] or len(rows) < 2:
             return self._carried_out(k, first, rows)
@@ -184,16 +184,11 @@ class RowContents:
                 return FAILS
         return IDLE if idle else (tuple(gone), tuple(come))
 
-    def _reads(self, k: int, first: int, row: int) -> bool:
-        """Whether a statement reads a row that lies in a file of its own."""
-        tables = self.space.scope.tables
-        found = self.space.form.scans(self.space.scope.statements[k][first], tables)
-        assert found is not None
+    def _reads(self, scans: Scans, row: int) -> bool:
+        """Whether a statement of these scans reads a row that lies in a file of its own."""
         name, values = self._rows[row]
-        file = self._file(name, values, 0)
-        return any(
-            table == name and filters.files(tables[name], [file]) for table, filters in found
-        )
+        schema, file = self.space.scope.tables[name], self._file(name, values, 0)
+        return any(table == name and filters.files(schema, [file]) for table, filters in scans)
 
     def _carried_out(self, k: int, first: int, rows: RowNumbers) -> RowChange:
         """What a statement does to these rows, each in a file of its own."""

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ISOLITMUS = str(Path(sys.executable).parent / "isolitmus")
@@ -177,6 +178,15 @@ def measured(what: str, *command: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
+def rows(table: Path) -> Iterator[str]:
+    """The rows of a table's log."""
+    yield measured("the JSON alone", sys.executable, "-c", JSON, str(table))
+    yield measured("the log alone", sys.executable, "-c", READ, str(table))
+    yield row("audit", table, "audit")
+    yield row("check, two levels", table, "check", "--level", "log-serializable,write-serializable")
+    yield measured("audit --follow", sys.executable, "-c", FOLLOW, str(table))
+
+
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("--commits", type=int, nargs="*", default=[1_000, 10_000, 100_000])
@@ -186,18 +196,9 @@ def main() -> None:
             log = Path(folder, "table", "_delta_log")
             log.mkdir(parents=True)
             Maker(log).make(commits)
-            table = str(log.parent)
-            sys.stdout.write(measured("the JSON alone", sys.executable, "-c", JSON, table))
-            sys.stdout.flush()
-            sys.stdout.write(measured("the log alone", sys.executable, "-c", READ, table))
-            sys.stdout.flush()
-            sys.stdout.write(row("audit", log.parent, "audit"))
-            sys.stdout.flush()
-            levels = "log-serializable,write-serializable"
-            sys.stdout.write(row("check, two levels", log.parent, "check", "--level", levels))
-            sys.stdout.flush()
-            sys.stdout.write(measured("audit --follow", sys.executable, "-c", FOLLOW, table))
-            sys.stdout.flush()
+            for text in rows(log.parent):
+                sys.stdout.write(text)
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

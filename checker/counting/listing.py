@@ -9,13 +9,12 @@ their numbers (``space``, ``pairs``, ``orders``).
 from __future__ import annotations
 
 from itertools import permutations
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import FAILS, Space
-from isolitmus.checker.counting.tally import place
+from isolitmus.checker.counting.tally import below, place
 from isolitmus.checker.counting.verdicts import Broken, broken
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import first_conflict, first_silence
@@ -178,9 +177,7 @@ class Listing:
         self._explanations: list[Explained] = []
 
     def _below(self, position: int) -> int:
-        """How many candidates begin with the same so many commits."""
-        size = len(self.scope.statements)
-        return prod(size * later for later in range(position + 1, self.n + 1))
+        return below(len(self.scope.statements), position, self.n)
 
     def _walk(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Bits = NDArray[np.bool_]
 
-__all__ = ["Product"]
+__all__ = ["Product", "repeated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,19 @@ class Product:
         return BitSlices((1 << self.size) - 1)
 
     def plane(self, values: Bits, *axes: int) -> int:
-        """The Boolean that has these values (an array with a dimension for each of these axes)."""
-        if not values.any():
-            return 0
-        inner = [self.shape[axis] if axis in axes else 1 for axis in range(len(self.shape))]
-        whole = np.broadcast_to(values.reshape(inner), self.shape)
-        return int.from_bytes(np.packbits(whole.ravel(), bitorder="little").tobytes(), "little")
+        """The Boolean that has these values (an array with a dimension for each of these axes, the first ones first)."""
+        return self._within(values.tolist(), axes, 0) if values.any() else 0
+
+    def _within(self, values: Any, axes: tuple[int, ...], first: int) -> int:
+        """The same of the members that differ by the axes from ``first`` on."""
+        if not axes:
+            return (1 << prod(self.shape[first:])) - 1 if values else 0
+        axis, *others = axes
+        width, found = prod(self.shape[axis + 1 :]), 0
+        for k, some in enumerate(values):
+            if some:
+                found |= self._within(some, tuple(others), axis + 1) << k * width
+        return repeated(found, width * self.shape[axis], prod(self.shape[first:axis]))
 
     def bits(self, plane: int) -> Bits:
         """A Boolean as an array of its members' values."""
@@ -56,3 +63,21 @@ class Product:
     def member(self, k: int) -> tuple[int, ...]:
         """The choices of member k, one for each axis."""
         return tuple(int(i) for i in np.unravel_index(k, self.shape))
+
+
+def repeated(bits: int, width: int, times: int) -> int:
+    """So many bits, again and again.
+
+    >>> bin(repeated(0b01, 2, 3))
+    '0b10101'
+    """
+    found = size = 0
+    while times:
+        if times & 1:
+            found |= bits << size
+            size += width
+        times >>= 1
+        if times:
+            bits |= bits << width
+            width *= 2
+    return found

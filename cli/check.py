@@ -56,7 +56,7 @@ def check(
     spark: Annotated[
         bool,
         typer.Option(
-            "--spark", help="Judge on Spark, a file each task; folders are looked through."
+            "--spark", help="Judge on Spark, some files each task; folders are looked through."
         ),
     ] = False,
     master: Master = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isolitmus.model.errors import Limit
-from isolitmus.pipeline.spark import one_job
+from isolitmus.pipeline.spark import one_job, parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +20,8 @@ __all__ = ["each_part", "rows_of_each"]
 T = TypeVar("T")
 MOST = 256
 """So many items are dealt with between two commits."""
+SHARES = 4
+"""So many tasks for each that runs at one time: one is a good part of a second of Spark's own."""
 
 
 def each_part(
@@ -41,7 +43,8 @@ def each_part(
         job = f"isolitmus {words} {first + 1:,} to {first + len(some):,} of {len(items):,}"
         try:
             with one_job(spark, job, budget):
-                write(some, spark.range(0, len(some), 1, len(some)))
+                tasks = min(len(some), SHARES * parallelism(spark))
+                write(some, spark.range(0, len(some), 1, tasks))
         except Limit as limit:
             return str(limit)
     return None

@@ -20,6 +20,7 @@ from isolitmus.checker.answer import (
     Separation,
 )
 from isolitmus.checker.certificate import Certificate
+from isolitmus.checker.proving.implication import structural
 from isolitmus.checker.running.recorded import recorder
 from isolitmus.checker.searching import abstract
 from isolitmus.checker.searching.recheck import recheck_candidate, recheck_history
@@ -162,7 +163,8 @@ def separate(
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
     none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
-    ours = search.shipped() if shipped else None
+    implied = structural(a, b) is not None  # then no history tells them apart
+    ours = search.shipped() if shipped and not implied else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
 

@@ -163,8 +163,7 @@ def separate(
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
     none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
-    implied = structural(a, b) is not None  # then no history tells them apart
-    ours = search.shipped() if shipped and not implied else None
+    ours = search.shipped() if shipped else None
     return none if ours is None else _with_shipped(none, ours, search, transactions)
 
 
@@ -373,6 +372,13 @@ class _Tables:
         )
 
 
+def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> Shipped | None:
+    """The smallest history of the catalogue; none is asked where the texts imply that there is none."""
+    if structural(a, b) is not None:
+        return None
+    return shipped_history(a, b, sessions=sessions, aborts=aborts)
+
+
 class _Histories:
     """The search of the abstract universe."""
 
@@ -411,7 +417,7 @@ class _Histories:
         self.options += "" if aborts else " --no-aborts"
         needed = abstract.observes_versions(a, b)
         self.options += " --observed" if vary.observed and not needed else ""
-        self.shipped = partial(shipped_history, a, b, sessions=sessions, aborts=aborts)
+        self.shipped = partial(_shipped, a, b, sessions=sessions, aborts=aborts)
         self.by: By = by or "symbolic"
         if vary.moments and self.by == "exhaustive":
             raise IsolitmusError(

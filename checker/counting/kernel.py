@@ -19,7 +19,7 @@ from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit, decides
 from isolitmus.checker.counting.row_contents import RowContents
 from isolitmus.checker.counting.space import FAILS, IDLE, Space
-from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally, below
+from isolitmus.checker.counting.tally import FailedStatement, Tallies, Tally, continuations
 from isolitmus.checker.counting.verdicts import Judge
 from isolitmus.checker.reading.latecomers import ignores_latecomers
 from isolitmus.checker.running.recorded import unrecorded
@@ -298,7 +298,7 @@ class Kernel:
 
     def _fails(self, k: int, version: int, position: int) -> None:
         """Count all candidates that begin like this."""
-        self.failed += below(len(self.scope.statements), position, self.n)
+        self.failed += continuations(len(self.scope.statements), position, self.n)
         if self.failure is None:
             done = self.space.done[self.space.run(self.states[version], k, position)]
             assert done.effect.error is not None

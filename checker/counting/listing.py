@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.counting.orders import SerialOrders
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
 from isolitmus.checker.counting.space import FAILS, Space
-from isolitmus.checker.counting.tally import below, place
+from isolitmus.checker.counting.tally import continuations, place
 from isolitmus.checker.counting.verdicts import Broken, broken
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import first_conflict, first_silence
@@ -177,7 +177,7 @@ class Listing:
         self._explanations: list[Explained] = []
 
     def _below(self, position: int) -> int:
-        return below(len(self.scope.statements), position, self.n)
+        return continuations(len(self.scope.statements), position, self.n)
 
     def _walk(
         self,

@@ -21,7 +21,7 @@ __all__ = [
     "Shards",
     "Tallies",
     "Tally",
-    "below",
+    "continuations",
     "count",
     "place",
     "shards",
@@ -175,10 +175,10 @@ def place(statements: int, init: int, choices: Choices) -> int:
     return number
 
 
-def below(statements: int, position: int, n: int) -> int:
+def continuations(statements: int, position: int, n: int) -> int:
     """How many candidates of n writers begin with the same choices of the first ``position``.
 
-    >>> below(14, 1, 3), below(14, 3, 3)
+    >>> continuations(14, 1, 3), continuations(14, 3, 3)
     (1176, 1)
     """
     return prod(statements * later for later in range(position + 1, n + 1))
@@ -193,7 +193,7 @@ def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
     (196, 21, Shard(init=0, choices=((0, 0), (0, 1))))
     """
     size, depth = len(scope.statements), 1
-    while depth < n and below(size, depth, n) > largest:
+    while depth < n and continuations(size, depth, n) > largest:
         depth += 1
     return Shards(len(scope.inits), size, depth, count(scope, n), largest)
 

@@ -93,8 +93,9 @@ def _last(there: Sequence[Transaction]) -> dict[str, Version]:
                 f"T{version.writer} has d({version}), and T{other.writer} has d({other}): an object is deleted once; a"
                 " row that comes again is another object"
             )
-    perhaps = Counter(version.object for version in _dead(there))
-    return {v.object: v for v in _dead(there) if perhaps[v.object] == 1}
+    perhaps = _dead(there)
+    times = Counter(version.object for version in perhaps)
+    return {version.object: version for version in perhaps if times[version.object] == 1}
 
 
 def _plain(

@@ -167,10 +167,14 @@ PROGRAM = Path(sys.executable).with_name("isolitmus")
     ],
 )
 def test_a_disk_that_fills_ends_the_work_in_one_sentence(tmp_path, words):
-    """A limit on the size of files stands for it: the kernel refuses to write on."""
+    """A limit on the size of files stands for it: the kernel refuses to write on.
+
+    Python, too, would compile up to that limit, and leave modules cut short for everybody: here it must not.
+    """
     done = subprocess.run(
         [PROGRAM, *words],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,

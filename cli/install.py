@@ -1,4 +1,4 @@
-"""``isolitmus install``: engines that have an environment of their own."""
+"""``isolitmus install``: what an engine needs of its own, or what makes its start faster."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ __all__ = ["install"]
 
 def install(
     engine: Annotated[
-        str, typer.Argument(metavar="ENGINE", help="deltalake, or a release: deltalake-1.6.3.")
+        str,
+        typer.Argument(
+            metavar="ENGINE", help="deltalake, or a release: deltalake-1.6.3; postgres; delta."
+        ),
     ] = "deltalake",
 ) -> int:
-    """Exit status 4 if the package registry does not give it, else 0."""
+    """deltalake's releases have environments of their own, below the user's cache; postgres is Debian's package; of delta,
+    an archive of Java's classes lies in this Python environment. Exit status 4 if it cannot be had, else 0.
+    """
     found = engine_named(engine)
     if found.install is None:
-        raise IsolitmusError(
-            f"{engine} needs no environment of its own; there is nothing to install"
-        )
-    with progress(f"installing {engine}"):
+        raise IsolitmusError(f"{engine} needs nothing of its own; there is nothing to install")
+    with progress(f"installing what {engine} needs"):
         place = found.install()
-    say(f"{found.product} is in {place}")
+    say(f"{found.product} has {place}")
     return 0

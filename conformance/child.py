@@ -13,8 +13,9 @@ GRACE = 20.0
 """Seconds in which what was told to end must end by itself."""
 
 
-def end_child(process: subprocess.Popen[bytes]) -> None:
-    """Close its standard input; if it does not end by that, it is killed, and with it all of its group.
+def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
+    """Close its standard input; if it does not end by that within so many seconds, it is killed, and with it all
+    of its group.
 
     >>> child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
     >>> end_child(child)
@@ -25,7 +26,7 @@ def end_child(process: subprocess.Popen[bytes]) -> None:
     with suppress(BrokenPipeError):
         process.stdin.close()
     try:
-        process.wait(GRACE)
+        process.wait(grace)
     except subprocess.TimeoutExpired:
         pass
     finally:  # also at a Ctrl-C while waiting: the process must not stay

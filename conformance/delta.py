@@ -15,9 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isolitmus.conformance.class_archive import archive_for
 from isolitmus.conformance.clients import Clients, body, target
 from isolitmus.conformance.ended import committed, failed
 from isolitmus.conformance.failure import telling_failures, understand
+from isolitmus.conformance.java import find_java
 from isolitmus.conformance.parking import Parking
 from isolitmus.conformance.session import Kept, open_session
 from isolitmus.conformance.tables import PROTOCOLS, tables_placed
@@ -25,9 +27,11 @@ from isolitmus.conformance.threads import interruptible
 from isolitmus.conformance.versions import Chronicle, rows_by_version
 from isolitmus.conformance.watching import read_by
 from isolitmus.model.engine import Carries, Engine
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import EngineUnavailable, LitmusError
+from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.statement import Read
+from isolitmus.specs import litmus as load_litmus
 from isolitmus.specs.delta_log import latest
 
 if TYPE_CHECKING:
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.threads import Interruption
     from isolitmus.conformance.watching import Phase
     from isolitmus.model.engine import Joins
-    from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Action, Step
     from isolitmus.model.values import Rows
 
@@ -47,6 +50,8 @@ __all__ = ["DELTA", "ENGINE", "carries", "replay"]
 
 ENGINE = "delta"
 """This engine's name on the command line and in results."""
+LOADING = ("reorder", "merge-by-source", "restore-loses")
+"""Litmus tests that load the classes that most others need, too."""
 AT_ONCE = 3
 """So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
 
@@ -102,6 +107,29 @@ def carries(session: Session) -> Carries:
     return Carries(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
 
 
+def _install() -> Path:
+    """Leave the classes that a session loads for the next ones (``class_archive``), if they are not there: the archive.
+    It takes a minute; EngineUnavailable if nothing comes of it.
+    """
+    place = archive_for(find_java())
+    if place.is_file():
+        return place
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as beside:
+            made = Path(beside) / place.name
+            with open_session(archive=made) as session:
+                for test in map(load_litmus, LOADING):
+                    assert isinstance(test, Litmus)
+                    replay(test, "delta-serializable", session)
+            made.replace(place)
+    except OSError as error:
+        raise EngineUnavailable(
+            f"no archive of Spark's classes could be made: {error.strerror or error}"
+        ) from None
+    return place
+
+
 DELTA = Engine(
     ENGINE,
     "PySpark with Delta Lake: real writes, parked before their commits",
@@ -111,6 +139,7 @@ DELTA = Engine(
     protocols=tuple(PROTOCOLS),
     at_once=AT_ONCE,
     hosts=True,
+    install=_install,
 )
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.child import end_child
+from isolitmus.conformance.child import GRACE, end_child
 from isolitmus.model.errors import EngineUnavailable, TimeLimit
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ START_LIMIT = 600.0
 
 
 @contextmanager
-def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[Any]:
-    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block.
+def gateway(
+    java: Java, conf: Mapping[str, str], directory: Path, grace: float = GRACE
+) -> Iterator[Any]:
+    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block, or is killed
+    ``grace`` seconds after it.
 
     What the JVM and Ivy print goes to ``engine.log`` in the directory. EngineUnavailable: the JVM
     ended before it was ready, with the reason from that file, or while the block lasts; TimeLimit: it took
@@ -61,7 +64,7 @@ def gateway(java: Java, conf: Mapping[str, str], directory: Path) -> Iterator[An
             _no_more_finalizers(opened)
     finally:
         logging.getLogger().removeFilter(_not_py4j)
-        end_child(process)
+        end_child(process, grace)
         if opened is not None:  # not before: py4j waits for ever where Java has called Python back
             opened.close()
 

@@ -19,6 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.conformance.child import GRACE
+from isolitmus.conformance.class_archive import archive_for, reading
 from isolitmus.conformance.failure import keep_java_exceptions
 from isolitmus.conformance.java import find_java
 from isolitmus.conformance.process import gateway
@@ -43,6 +45,7 @@ LAYOUT = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.files.openCostInBytes": "0",  # else more than 32 files are read as two partitions
 }
+OPTIONS = "spark.driver.extraJavaOptions"
 SPEED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,8 +56,8 @@ SPEED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "OFF",
-    # small heaps and short jobs: parallel collectors cost more than they give
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+    # small heaps and short jobs: parallel collectors and the second compiler cost more than they give
+    OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC",
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -155,12 +158,16 @@ def in_java(spark: Any) -> Any:
 
 @contextmanager
 def open_session(
-    master: str = "local[8]", conf: Mapping[str, str] | None = None
+    master: str = "local[8]",
+    conf: Mapping[str, str] | None = None,
+    *,
+    archive: Path | None = None,
 ) -> Iterator[Session]:
     """Start Spark with Delta in a JVM of its own; the JVM and its files are gone after the block.
 
     By default eight threads: a statement that hangs must not starve the others. Python workers are
-    this Python. EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
+    this Python. ``archive`` is where Java is to leave the classes that it loaded (``class_archive``), which makes
+    start and end slow; else it reads the one that there is. EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
     Spark session is open in this Python process.
     """
     versions = _package_versions()
@@ -169,8 +176,12 @@ def open_session(
     with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         settings = {**_configuration(directory, versions), "spark.master": master, **(conf or {})}
+        classes = reading(archive_for(java))
+        if archive is not None:
+            classes = f"-XX:ArchiveClassesAtExit={archive}"
+        settings[OPTIONS] = f"{settings[OPTIONS]} {classes}".rstrip()
         with (
-            gateway(java, settings, directory) as opened,
+            gateway(java, settings, directory, GRACE if archive is None else 10 * GRACE) as opened,
             _spark(opened, settings) as spark,
             keep_java_exceptions(),
         ):

@@ -74,7 +74,7 @@ class Engine:
     ready: Callable[[], object] | None = None
     """EngineUnavailable, with the remedy, if what it needs is not there; starts nothing."""
     install: Callable[[], Path] | None = None
-    """Makes the environment that it needs, and says where; None if it needs none."""
+    """Makes what it needs, or what makes its start faster, and says where; None if there is nothing."""
 
     def most(self, at_once: int | None = None) -> int:
         """How many litmus tests it carries out at a time if so many are asked for; None: nobody says."""

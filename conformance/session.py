@@ -31,7 +31,17 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Rows
 
-__all__ = ["INSTALL", "PACKAGES", "Kept", "Session", "in_java", "open_session", "spark_here"]
+__all__ = [
+    "INSTALL",
+    "JAVA_OPTIONS",
+    "PACKAGES",
+    "SPEED",
+    "Kept",
+    "Session",
+    "in_java",
+    "open_session",
+    "spark_here",
+]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """The pairing that the model is written against."""
@@ -45,7 +55,7 @@ LAYOUT = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.files.openCostInBytes": "0",  # else more than 32 files are read as two partitions
 }
-OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SPEED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,8 +66,8 @@ SPEED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "OFF",
-    # small heaps and short jobs: parallel collectors and the second compiler cost more than they give
-    OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC",
+    # small heaps and short jobs: parallel collectors cost more than they give
+    JAVA_OPTIONS: "-XX:+UseSerialGC -Duser.timezone=UTC",
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -179,7 +189,7 @@ def open_session(
         classes = reading(archive_for(java))
         if archive is not None:
             classes = f"-XX:ArchiveClassesAtExit={archive}"
-        settings[OPTIONS] = f"{settings[OPTIONS]} {classes}".rstrip()
+        settings[JAVA_OPTIONS] = f"{settings[JAVA_OPTIONS]} {classes}".rstrip()
         with (
             gateway(java, settings, directory, GRACE if archive is None else 10 * GRACE) as opened,
             _spark(opened, settings) as spark,

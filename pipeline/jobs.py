@@ -80,7 +80,7 @@ def sweep(
     tables = {name: sweep_tables(scope)[name] for name in kept(keep)}
     task = ShardTask(uuid4().hex, work, cut, tables, kinds=keep != "counts")
     rows: list[Any] = []
-    done = set[int]() if data is None else data.done()
+    done = set[int]() if data is None else data.done
     left = [index for index in range(len(cut)) if index not in done]
     size = max(FIRST, FEW // cut.each)
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from isolitmus.conformance.session import INSTALL, open_session
+from isolitmus.conformance.session import INSTALL, JAVA_OPTIONS, SPEED, open_session
 from isolitmus.model.errors import EngineFailed, EngineUnavailable, IsolitmusError
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ PACKAGES = {"pandas": "spark", "pyarrow": "spark"}
 """What ``mapInArrow`` needs besides PySpark, by the extra that installs it."""
 REMOTE = {"grpc": "connect", "grpc_status": "connect"}
 """What a client of Spark Connect needs."""
+JOBS = {JAVA_OPTIONS: f"{SPEED[JAVA_OPTIONS]} -XX:TieredStopAtLevel=1"}
+"""Python's workers do the work, and Java's second compiler takes processors from them: most of what it compiles runs too seldom."""
 PORTS = {"spark": 7077, "sc": 15002}
 ANSWERS = 10.0
 """So many seconds a master is waited for."""
@@ -64,7 +66,7 @@ def open_spark(master: str = MASTER) -> Iterator[Any]:
         with _connected(master) as spark:
             yield spark
         return
-    with open_session(master) as session:
+    with open_session(master, JOBS) as session:
         yield session.spark
 
 

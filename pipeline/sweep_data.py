@@ -37,7 +37,6 @@ class SweepData:
         self.declared = sweep_tables(work.scope)
         self.tables: dict[str, Table] = {}
         about = json.dumps({"name": work.scope.name} | _about(work, keep, cut))
-        rows = {"statements": _statements(work.scope), "inits": _inits(work.scope)}
         own = [name for name in KEEP[keep] if name == "findings"]
         for name in (
             *reversed(kept(keep)),
@@ -46,25 +45,26 @@ class SweepData:
         ):  # the counts first, which say what all is
             at = place.inside(name)
             self.tables[name] = Table(spark, at, self.declared[name], ABOUT, about)
-            if name in FIXED and self.tables[name].rows().isEmpty():
-                self.write(name, rows[name], "true")
-
-    def done(self) -> set[int]:
-        """The shards that are counted."""
-        return {row["shard"] for row in self._counts().select("shard").distinct().collect()}
+        self.done = {row["shard"] for row in self._counts().select("shard").distinct().collect()}
+        """The shards that were counted before."""
+        if not self.done:
+            self.write("statements", _statements(work.scope), "true")
+            self.write("inits", _inits(work.scope), "true")
 
     def put(self, name: str, first: int, last: int, rows: Any) -> None:
         """Write what shards, of which these are the first and the last, have in a table, as a DataFrame."""
         self.tables[name].replace(f"{self._own} AND shard BETWEEN {first} AND {last}", rows)
 
     def write(self, name: str, rows: Sequence[Mapping[str, Any]], where: str | None = None) -> None:
-        """Write all rows of a table that this sweep has."""
+        """Write all rows of a table that this sweep has, unless they are there."""
         import pyarrow as pa
 
         from isolitmus.pipeline.arrow import arrow_type
 
         made = pa.Table.from_struct_array(pa.array(rows, arrow_type(self.declared[name].type)))
-        self.tables[name].replace(where or self._own, self._spark.createDataFrame(made))
+        there = self.tables[name].rows(where or self._own).toArrow()
+        if _as_set(there) != _as_set(made):
+            self.tables[name].replace(where or self._own, self._spark.createDataFrame(made))
 
     def counts(self) -> list[Any]:
         """The rows of the counts. IsolitmusError if some are there twice, or the other tables have not as many."""
@@ -221,6 +221,11 @@ def _inits(scope: Scope) -> list[dict[str, Any]]:
         {"init": k, "sql": [statement.sql for statement in init]}
         for k, init in enumerate(scope.inits)
     ]
+
+
+def _as_set(rows: Any) -> list[str]:
+    """What is the same of two Arrow tables that have the same rows in any order."""
+    return sorted(map(repr, rows.to_pylist()))
 
 
 def _sum(rows: Iterable[Any], column: str, of: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ settings.register_profile(
     "default",
     derandomize=True,
     deadline=None,
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(

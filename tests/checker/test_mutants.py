@@ -115,10 +115,7 @@ EVERY_TIME = {
     "derby-serializable",
     "postgresql-read-committed",
     "delta-rs-serializable",
-    "delta-write-serializable",
-    "pl-2l",
     "pl-cs",
-    "cursor-stability-berenson",
     "no-lost-update",
 }
 """Protocols, and levels of operations, whose statements the others have, but for a few."""

@@ -140,6 +140,7 @@ def test_a_retry_of_a_statement_is_right(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.wide
 def test_what_is_read_before_the_snapshot_may_be_old(spark):
     """A retry of all of it does not help: where the other one commits in between, nothing is refused."""
 
@@ -153,6 +154,7 @@ def test_what_is_read_before_the_snapshot_may_be_old(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.wide
 def test_a_retry_of_the_write_alone_loses_an_update(spark):
     def add():
         n = value(spark)

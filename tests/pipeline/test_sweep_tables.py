@@ -179,10 +179,15 @@ def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
     done = on_spark(session.spark, one, 2, out=out, keep="executions")
     expected = without_seconds(sweep(one, 2).to_json())
     assert without_seconds(done.to_json()) == expected
-    assert (
-        without_seconds(on_spark(session.spark, one, 2, out=out, keep="executions").to_json())
-        == expected
-    )
+    logs = sorted(out.glob("*/_delta_log/*.json"))
+    again = on_spark(session.spark, one, 2, out=out, keep="executions")
+    assert without_seconds(again.to_json()) == expected
+    assert sorted(out.glob("*/_delta_log/*.json")) == logs  # nothing is left to write
+    found = f"delta.`{out / 'findings'}`"
+    before = session.spark.sql(f"SELECT * FROM {found}").collect()
+    session.spark.sql(f"DELETE FROM {found} WHERE rank % 2 = 0")
+    on_spark(session.spark, one, 2, out=out, keep="executions")
+    assert sorted(session.spark.sql(f"SELECT * FROM {found}").collect()) == sorted(before)
     for other, keep, why in (
         (
             "writers-partitioned",

@@ -319,6 +319,7 @@ def test_the_page_is_what_is_said_today(name):
         pytest.fail("\n".join([*diff, "ISOLITMUS_UPDATE=1 writes it anew."]), pytrace=False)
 
 
+@pytest.mark.slow
 def test_nobody_says_otherwise_but_plume_of_read_atomic():
     """What is unknown here is no difference of verdicts."""
     differ = {
@@ -330,6 +331,7 @@ def test_nobody_says_otherwise_but_plume_of_read_atomic():
     assert differ == {("Plume", "RA")}
 
 
+@pytest.mark.slow
 def test_the_rule_says_what_plume_s_read_atomic_refuses():
     for row in rows():
         refused = refused_by_plume(history_of(row["history"])) is not None
@@ -347,6 +349,7 @@ def test_what_postgresql_committed_at_serializable_is_serializable():
         assert f"| {' | '.join(row_of(f'`{name}`', numbers))} |" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_verdict_has_an_explanation(level):
     for row in rows():

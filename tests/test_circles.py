@@ -41,6 +41,7 @@ def circles(arrows):
     return [sorted(group) for group in groups if len(group) > 1]
 
 
+@pytest.mark.slow
 def test_there_is_no_circle_of_imports():
     assert circles(imports(dict(modules()))) == []
 

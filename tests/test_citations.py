@@ -183,6 +183,7 @@ def in_page(name: str, text: str):
             yield f"nothing is called {word}"
 
 
+@pytest.mark.slow
 def test_whatever_is_cited_is_there():
     mine = Path(__file__).relative_to(ROOT).as_posix()
     found = [p for name, text in TEXTS.items() if name != mine for p in problems(name, text)]
@@ -190,6 +191,7 @@ def test_whatever_is_cited_is_there():
         pytest.fail("\n".join(found), pytrace=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -215,6 +217,7 @@ def test_what_is_not_there_is_found(name, text):
     assert problems(name, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -237,6 +240,7 @@ def figure(number):
     return f"{number:,}"
 
 
+@pytest.mark.slow
 def test_figures_of_what_was_seen_are_those_of_the_evidence():
     evidence = ROOT / "conformance" / "evidence"
     pairs = tomllib.loads((evidence / "pairs.toml").read_text("utf-8"))

@@ -161,6 +161,7 @@ def test_what_a_page_shows_is_what_one_sees(block, folder, monkeypatch, capsys):
     pytest.fail("\n".join(diff), pytrace=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [one for one in of_kind("python") if not run_by_name(one)])
 def test_what_a_page_says_in_python_runs(block, folder):
     folder(block)
@@ -184,6 +185,7 @@ def test_every_block_is_of_a_kind_and_every_file_is_used(page):
         assert not block.file or any(block.file in text for text in later), f"{block}: unused"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text("utf-8"))
@@ -222,6 +224,7 @@ def test_words_that_the_readme_introduces_are_in_the_glossary():
     assert introduced <= known
 
 
+@pytest.mark.slow
 def test_words_of_the_glossary_are_used():
     """In another page, or in what ships: a glossary explains words that one meets."""
     glossary = ROOT / "docs" / "glossary.md"

@@ -42,6 +42,7 @@ def compared(new):
         pytest.fail("\n".join([*diff, "", "ISOLITMUS_UPDATE=1 writes it anew."]), pytrace=False)
 
 
+@pytest.mark.slow
 def test_the_page_has_the_claims_as_they_are():
     """The table of the matrices taken from the page."""
     (table,) = TABLE.findall(PAGE.read_text("utf-8")) if PAGE.exists() else ("",)
@@ -59,11 +60,13 @@ def test_a_line_is_of_those_who_were_asked():
         assert f"- `scan-of-a-pair` under `{under}-read-committed` ({engines}): **audit" in page
 
 
+@pytest.mark.slow
 def test_every_cell_of_a_matrix_is_there():
     assert {cell.claim for cell in CELLS} == {f"D{number}" for number in range(7, 20)}
     assert set(seen().values()) <= {*LETTERS.values(), "e", " "}
 
 
+@pytest.mark.slow
 def test_what_claims_say_of_cells_was_seen_on_delta():
     """No replay is needed: every case of the matrix has been carried out."""
     outcomes = {letter: outcome for outcome, letter in LETTERS.items()} | {"e": "error:"}

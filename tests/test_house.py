@@ -67,6 +67,7 @@ def files() -> list[str]:
     return [name for name in names if (ROOT / name).is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in modules()]
 )
@@ -215,6 +216,7 @@ def test_constraints_are_names_and_versions():
     assert distributions(wanted) <= set(names), "not pinned"
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_one_machine(files):
     found = [
         f"{name}:{number}: {line.decode(errors='replace').strip()[:100]}"
@@ -381,6 +383,7 @@ JAVA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("says", "sentence"), JAVA.items())
 @pytest.mark.parametrize("by", ["PATH", "JAVA_HOME"])
 def test_preflight_says_in_one_sentence_which_java_is_wrong(tmp_path, by, says, sentence):

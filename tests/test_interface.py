@@ -70,6 +70,7 @@ def test_every_form_of_a_verb_is_there():
     } == has
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VERBS)
 def test_help_says_what_a_verb_does_and_what_its_exit_status_means(name):
     assert VERB(None, name).help.startswith(f"{VERBS[name]}\n\n")
@@ -139,6 +140,7 @@ def test_the_document_of_separate(ask):
     assert [set(answer) - of("`separate`") for answer in two] == [{"relation"}] * 2
 
 
+@pytest.mark.slow
 def test_the_document_of_compare(ask):
     done = ask("compare", "causal", "read-atomic", "--universe", "abstract")
     assert set(done) == of("`compare`")
@@ -148,6 +150,7 @@ def test_the_document_of_compare(ask):
     assert set(lattice["inclusions"][0]) == of("each of their `inclusions`")
 
 
+@pytest.mark.slow
 def test_the_document_of_sweep(ask):
     done = ask("sweep", "two-partitions", "--transactions", "2", "--cores", "1")
     assert set(done) == of("`sweep`")
@@ -166,6 +169,7 @@ def test_the_documents_of_claims(ask):
     assert set(done["answers"][0]["engines"][0]) == of("each of `engines`")
 
 
+@pytest.mark.slow
 def test_the_documents_of_matrix_and_show(ask):
     cells = ask("matrix", "--sample", "1", "--protocol", "delta-serializable")
     assert set(cells[0]) == of("`matrix`")
@@ -173,6 +177,7 @@ def test_the_documents_of_matrix_and_show(ask):
     assert set(ask("show", "reorder")[0]) - of("`show`") == {"frame", "values"}
 
 
+@pytest.mark.slow
 def test_the_documents_of_explain(ask, tmp_path, delta):
     (tmp_path / "error.txt").write_text("DELTA_CONCURRENT_APPEND")
     done = ask("explain", str(tmp_path / "error.txt"))
@@ -184,6 +189,7 @@ def test_the_documents_of_explain(ask, tmp_path, delta):
     assert set(stopped["commits"][0]) == of("each of its `commits`")
 
 
+@pytest.mark.slow
 def test_the_document_of_export(ask, tmp_path):
     done = ask("export", "reorder", "--pytest", str(tmp_path / "test_reorder.py"))
     assert set(done) == of("`export`")

@@ -143,6 +143,7 @@ def test_every_protocol_has_a_column():
     assert {*COLUMNS["kinds"], *COLUMNS["engines"]} == {*protocols("locking")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", COLUMNS)
 def test_the_page_has_what_the_tests_expect(part):
     compared(part, expected(COLUMNS[part]))

@@ -85,6 +85,7 @@ def verdicts():
     return anomaly_verdicts([level(name) for name in every_level()], list(shipped_histories()))
 
 
+@pytest.mark.slow
 def test_the_verdicts_of_the_page_are_those_of_the_levels(verdicts):
     """Read from the sections: what a level forbids, and what it admits."""
     page = PAGE.read_text("utf-8")
@@ -130,6 +131,7 @@ def told(text):
     return History.from_table(table)
 
 
+@pytest.mark.slow
 def test_what_sets_two_levels_apart_on_the_page_does(steps):
     """What one alone admits is admitted by all that are equal to it, and forbidden by all of the stronger."""
     shown = 0
@@ -147,6 +149,7 @@ def test_what_sets_two_levels_apart_on_the_page_does(steps):
     assert shown > len(steps) / 2
 
 
+@pytest.mark.slow
 def test_no_history_of_the_catalogue_speaks_against_the_page(steps, verdicts):
     lines = nx.DiGraph((step["stronger"], step["weaker"]) for step in steps)
     for one, other in nx.transitive_closure(lines).edges:
@@ -156,6 +159,7 @@ def test_no_history_of_the_catalogue_speaks_against_the_page(steps, verdicts):
                 assert pair != ("allowed", "forbidden"), (a, b, test.name)
 
 
+@pytest.mark.slow
 def test_what_the_page_says_follows_from_texts_does(steps):
     by_text = [step for step in steps if step["why"].startswith("proved by the texts: ")]
     assert len(by_text) > len(steps) / 3

@@ -397,6 +397,7 @@ LISTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_lists_are_what_the_code_gives(page):
     text = page.read_text("utf-8")
@@ -415,6 +416,7 @@ def test_every_list_is_on_a_page():
     assert set(shown) == set(LISTS)
 
 
+@pytest.mark.slow
 def test_every_feature_of_a_pair_is_found_by_somebody():
     sources = [path for path in (ROOT / "specs").glob("*.py") if path.name != "apart.py"]
     texts = {

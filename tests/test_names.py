@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import isolitmus.model
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
@@ -57,6 +59,7 @@ def things(text: str):
 TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
 
+@pytest.mark.slow
 def test_no_two_things_have_one_name():
     """A word that means two things sends a reader to the wrong file."""
     homes = {}
@@ -96,6 +99,7 @@ def uncommented(text: str):
                     yield f"{node.name}.{name}"
 
 
+@pytest.mark.slow
 def test_each_field_has_a_comment():
     lacking = {field: file for file, text in modules() for field in uncommented(text)}
     assert lacking == {}

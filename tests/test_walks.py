@@ -18,6 +18,7 @@ def walked(*words):
     return list(map(int, row.removesuffix(" |").split(" | ")[-2:])), names
 
 
+@pytest.mark.slow
 def test_a_run_on_the_model_reads_no_more_of_the_engines_than_their_names():
     figures, names = walked("run", "hole-partitioned", "--protocol", "delta-write-serializable")
     engines = {

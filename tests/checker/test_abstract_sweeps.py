@@ -66,6 +66,7 @@ def holds(history, spec):
     return any(admits(frame, spec) for frame in history.frames(reads=needs_reads(spec)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "keys", "sessions", "aborts", "specs"),
     [
@@ -95,6 +96,7 @@ def test_counts_agree_with_one_by_one(n, keys, sessions, aborts, specs):
     assert done.admitted == {s.name: sum(holds(h, s) for h in every) for s in specs}
 
 
+@pytest.mark.slow
 def test_what_is_stronger_admits_fewer():
     done = sweep_abstract(LEVELS, 2, 2)
     chain = ["serializable", "snapshot-isolation", "prefix-consistency", "causal", "read-atomic"]
@@ -138,6 +140,7 @@ def swept(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -155,6 +158,7 @@ def test_options_of_the_other_universe(given, said, swept):
     assert status == 2 and said in errors
 
 
+@pytest.mark.slow
 def test_the_command_counts_and_ends(swept):
     status, out, _ = swept("abstract", "--transactions", "1..2", "--level", "causal", "--json")
     one, two = json.loads(out)

@@ -108,6 +108,7 @@ def test_every_read_is_an_access(sql):
     assert one == other
 
 
+@pytest.mark.slow
 @given(strategies.litmus_tests())
 def test_every_read_of_random_statements_is_an_access(litmus):
     database = initial(DELTA, litmus.tables, litmus.init)

@@ -96,6 +96,7 @@ def matrices(booleans, some):
     return Matrices(booleans, [booleans.true] * n, relations, {"Writer": writer})
 
 
+@pytest.mark.slow
 @given(frames(), TEXTS)
 def test_bits_circuit_and_graph_read_a_text_alike(some, text):
     spec_ = read(text, "s")
@@ -111,6 +112,7 @@ def test_bits_circuit_and_graph_read_a_text_alike(some, text):
         assert (Solver(gates).check() is not None) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(frames(), min_size=1, max_size=9), TEXTS)
 def test_many_frames_at_once_are_each_judged_alone(some, text):
     spec_ = read(text, "s")
@@ -183,6 +185,7 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
     assert judged > 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["given", "readers", pytest.param("rc-po", marks=pytest.mark.slow)]
 )
@@ -296,6 +299,7 @@ def test_no_relation_between_levels_contradicts_a_history_that_ships(pair):
                 assert not refuted, (test.name, first.name, second.name)
 
 
+@pytest.mark.slow
 def test_writers_alone_allow_the_read_only_anomaly():
     answer = separate(spec("write-serializable"), spec("update-serializable"), scope("table"))
     assert [type(s).__name__ for s in answer.litmus.transactions.values()] == ["Delete", "Insert", "Read"]  # fmt: skip
@@ -341,6 +345,7 @@ def admission_of(name):
     return KNOWN.setdefault(name, admission(spec(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 0), pytest.param((2, 1), marks=pytest.mark.slow)], ids=str)
 def test_the_circuit_has_every_frame_that_execution_gives(shape):
     table = scope("table")
@@ -419,6 +424,7 @@ def equal(symbolic, concrete):
     return literals
 
 
+@pytest.mark.slow
 def test_a_scope_without_an_outline_is_enumerated_and_says_why(tmp_path):
     path = tmp_path / "values.toml"
     path.write_text(

@@ -525,6 +525,7 @@ def damaged(value, random):
     return random.choice(JUNK)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_a_damaged_log_is_audited_or_refused(tmp_path_factory, logs_in, random):
     delta = logs_in(tmp_path_factory.mktemp("logs"))

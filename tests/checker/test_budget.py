@@ -41,6 +41,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["symbolic", "exhaustive"])
 @pytest.mark.parametrize("pair", QUESTIONS)
 def test_a_search_says_what_it_did_until_then(pair, by):
@@ -62,6 +63,7 @@ def test_a_proof_that_is_cut_short_is_none():
     assert (answer.found, answer.proved) == (None, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [0, 3, 20])
 def test_a_sweep_counts_what_it_came_to(looks):
     whole = sweep(scope("two-partitions"), 2)
@@ -72,6 +74,7 @@ def test_a_sweep_counts_what_it_came_to(looks):
     assert part.to_json()["ended"] == ENDED
 
 
+@pytest.mark.slow
 def test_a_portrait_says_what_is_unknown():
     seen = portray(protocol("delta-write-serializable"), budget=Budget(seconds=0))
     assert not seen.whole
@@ -129,6 +132,7 @@ def test_memory_that_is_used_up_is_a_limit_too(monkeypatch):
     assert (answer.found, answer.ended) == (None, "memory was used up, which ended it")
 
 
+@pytest.mark.slow
 def test_the_memory_of_processes_that_were_started_counts():
     code = "x = bytearray(10 ** 8); print(flush=True); input()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -173,6 +177,7 @@ def test_a_limit_of_time_ends_a_solver_at_work():
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_a_limit_of_memory_ends_a_solver_at_work(monkeypatch):
     begun = time.monotonic()
     monkeypatch.setattr(budgets, "in_use", lambda: 9 if time.monotonic() > begun + 0.3 else 0)
@@ -181,6 +186,7 @@ def test_a_limit_of_memory_ends_a_solver_at_work(monkeypatch):
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_solver_at_work():
     asked = pigeons(13)
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
@@ -220,6 +226,7 @@ def test_an_enumeration_takes_no_more_memory_than_a_batch(pair):
     assert answer.seconds < 20
 
 
+@pytest.mark.slow
 def test_version_orders_that_are_cut_give_what_they_give_together(monkeypatch):
     pair = spec("prefix-consistency"), spec("snapshot-isolation")
     whole, _ = abstract_exhaustive.search(*pair, 2)

@@ -58,6 +58,7 @@ def pairs(certificate) -> list[tuple[str, str]]:
     return [(files[f"{name}.cnf"], files[f"{name}.drat"]) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), ABSTRACT, ids="/".join)
 def test_none_up_to_a_number_of_transactions(a, b):
     answer = separate(spec(a), spec(b), transactions=range(1, 4), certify=True)
@@ -68,6 +69,7 @@ def test_none_up_to_a_number_of_transactions(a, b):
         assert verified(clauses, proof)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), TABLES, ids="/".join)
 def test_none_up_to_a_number_of_statements(a, b):
     answer = separate(
@@ -78,6 +80,7 @@ def test_none_up_to_a_number_of_statements(a, b):
     assert pairs(answer.certificate)
 
 
+@pytest.mark.slow
 def test_clauses_that_have_a_model_have_no_proof():
     """Without what the second spec says the same proof is none."""
     answer = separate(spec("serializable"), spec("causal"), transactions=range(2, 4), certify=True)
@@ -87,6 +90,7 @@ def test_clauses_that_have_a_model_have_no_proof():
     assert not verified("\n".join(lines), proof)
 
 
+@pytest.mark.slow
 def test_what_execution_refuses_is_left_out_by_name():
     """The circuit takes for forbidden what only values excuse; each such candidate is named, and nothing is left."""
     answer = separate(
@@ -105,6 +109,7 @@ def test_what_execution_refuses_is_left_out_by_name():
     assert all(verified(clauses, proof) for clauses, proof in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), PROVED, ids="/".join)
 def test_lemmas_are_proved_by_another_solver(a, b):
     answer = separate_unbounded(spec(a), spec(b), certify=True)
@@ -116,6 +121,7 @@ def test_lemmas_are_proved_by_another_solver(a, b):
         assert answered(one.text) == "unsat", one.name
 
 
+@pytest.mark.slow
 def test_a_lemma_needs_its_premises():
     answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"), certify=True)
     last = answer.certificate.refutations[-1].text
@@ -128,6 +134,7 @@ def test_a_lemma_needs_its_premises():
     assert answered(without) != "unsat"
 
 
+@pytest.mark.slow
 def test_what_is_safe_is_proved_by_another_solver():
     found = robustness(
         workload("shop"), protocol("delta-write-serializable"), spec("write-serializable")
@@ -137,6 +144,7 @@ def test_what_is_safe_is_proved_by_another_solver():
         assert answered(one.text) == "unsat", one.says
 
 
+@pytest.mark.slow
 def test_the_folder(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, _, err = call(
@@ -162,6 +170,7 @@ DERIVED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), DERIVED, ids="/".join)
 def test_what_follows_by_the_laws_of_histories_is_proved_by_another_solver(a, b):
     steps = derive(spec(a), spec(b)).steps
@@ -170,6 +179,7 @@ def test_what_follows_by_the_laws_of_histories_is_proved_by_another_solver(a, b)
         assert answered(one.text) == "unsat", one.says
 
 
+@pytest.mark.slow
 def test_what_is_derived_needs_its_facts():
     """Without what the first level demands another solver finds no contradiction."""
     demanded = r"; serial-order of serializable\n\(assert .*\)\n"
@@ -179,6 +189,7 @@ def test_what_is_derived_needs_its_facts():
     assert answered(re.sub(demanded, "", one)) != "unsat"
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_comparison(call, tmp_path, monkeypatch):
     """Of each inclusion that is shown: questions that another solver refutes, clauses with a proof, or why it has none."""
     monkeypatch.chdir(tmp_path)
@@ -202,6 +213,7 @@ def test_the_folder_of_a_comparison(call, tmp_path, monkeypatch):
         assert answered(file.read_text("utf-8")) == "unsat", file
 
 
+@pytest.mark.slow
 def test_an_inclusion_without_a_certificate_says_why():
     """On tables the laws of histories are not used, and a theorem of tables is; what is enumerated has none."""
     specs = [
@@ -217,6 +229,7 @@ def test_an_inclusion_without_a_certificate_says_why():
     )
 
 
+@pytest.mark.slow
 def test_what_was_enumerated_has_no_certificate(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = "serializable", "snapshot-isolation", "--by", "exhaustive", "--certificate", "proofs"

@@ -25,6 +25,7 @@ def changes(jobs, under="delta-serializable"):
     return {change.title: change for change in tried(found, spec)}
 
 
+@pytest.mark.slow
 def test_runs_that_never_have_the_same_value_do_not_meet():
     change = changes(CLEANUP + INGEST)["no two runs at a time with the same :day"]
     assert change.ends == (("cleanup", "cleanup"), ("cleanup", "ingest"))
@@ -33,6 +34,7 @@ def test_runs_that_never_have_the_same_value_do_not_meet():
     assert stopped(again) == {}
 
 
+@pytest.mark.slow
 def test_another_parameter_ends_nothing():
     assert "no two runs at a time with the same :id" not in changes(CLEANUP + INGEST)
 
@@ -40,6 +42,7 @@ def test_another_parameter_ends_nothing():
 INSERTED = "upsert as INSERT INTO t VALUES (:id, :day)"
 
 
+@pytest.mark.slow
 def test_an_insert_in_place_of_a_merge_costs_the_promises_that_it_breaks():
     """At WriteSerializable a blind append is passed over: what was the log's order is so no more."""
     change = changes(UPSERT + CLEANUP, "delta-write-serializable")[INSERTED]
@@ -63,6 +66,7 @@ MERGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clauses", MERGES)
 def test_which_merges_only_insert(clauses):
     jobs = f'[tables.t]\ncolumns = "id INT, day DATE"\n[tables.s]\ncolumns = "id INT, day DATE"\n[jobs.load]\nsql = "MERGE INTO t USING s ON t.id = s.id {clauses}"\n'
@@ -75,6 +79,7 @@ def test_which_merges_only_insert(clauses):
 RETRY = "a retry once the other one has committed (in the examples)"
 
 
+@pytest.mark.slow
 def test_a_retry_sees_what_was_missed():
     counted = (
         '[jobs.count]\nsql = ["INSERT INTO t SELECT :n, day FROM t WHERE day = :day", "DELETE FROM t WHERE day = :day"]\n'
@@ -94,6 +99,7 @@ def test_where_nobody_is_stopped_nothing_is_retried():
     assert changes(INGEST) == {}
 
 
+@pytest.mark.slow
 def test_a_level_costs_what_it_promises():
     change = changes(CLEANUP + INGEST)["the level WriteSerializable"]
     assert change.costs == (

@@ -111,6 +111,7 @@ def test_a_version_that_nobody_could_read_is_not_compared_and_the_others_are():
     assert comparison(seen, replace(blank, unread=frozenset())).differences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_no_two_runs_that_differ_agree(name):
     seen = done(name).run
@@ -122,6 +123,7 @@ def test_no_two_runs_that_differ_agree(name):
         assert comparison(lie, seen).differences, lie
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.sampled_from(relatives()), st.data())
 def test_no_lie_of_a_random_run_is_missed(test, under, data):
     seen = run(test, protocol(under)).run
@@ -208,6 +210,7 @@ def falsified(name, value, other):
                 yield from ({k: {n: bag}} for n, rows in tables.items() for bag in bags(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("field", [f.name for f in fields(Expectation)])
 def test_no_expectation_is_met_by_another_run(field, name):
@@ -242,6 +245,7 @@ def test_an_error_class_is_not_met_by_what_has_none():
     assert wrong.differences == ("a: expected error class DELTA_CONCURRENT_APPEND, got none",)
 
 
+@pytest.mark.slow
 def test_an_error_class_that_the_model_does_not_know_is_not_compared():
     """On real Delta it is (``statements-that-fail``)."""
     late = done("statements-that-fail")
@@ -274,6 +278,7 @@ def test_rows_of_other_types_are_other_rows():
 # What follows from a run
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.sampled_from(relatives()))
 def test_the_levels_of_a_run_are_those_of_its_execution(test, under):
     judged, execution = run(test, protocol(under)), execute(test, protocol(under))

@@ -110,6 +110,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
 MISSING = "ExtendedAnalysisException"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "error"),
     [
@@ -209,6 +210,7 @@ def test_a_commit_is_checked_against_those_to_its_table():
         assert outcomes("a.start b a.commit", a=a, b=b) == ["committed", "committed"]
 
 
+@pytest.mark.slow
 def test_a_clone_has_the_constraints_of_its_source():
     done = carried_out(
         "a b c d",
@@ -292,6 +294,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.lists(st.sampled_from(WRITES), min_size=3, max_size=3),

@@ -104,6 +104,7 @@ def test_what_is_compacted(level, rows):
 PAIRS = ((SAME, OPTIMIZE), (OPTIMIZE, SAME), (OPTIMIZE, OPTIMIZE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "rows"), list(product(LEVELS, (False, True))))
 def test_of_what_an_edition_has_lost_it_is_silent_but_for_what_it_says_elsewhere(level, rows):
     """D12, D13, D18, D19; D22 of partitioned tables with deletion vectors."""
@@ -187,6 +188,7 @@ def test_the_runtimes_are_these():
     assert spec("databricks-serializable-newest-rows").runtime == "14.3-photon"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "runtime", [r if r == "14.2" else pytest.param(r, marks=pytest.mark.slow) for r in RUNTIMES]
 )
@@ -271,6 +273,7 @@ def test_beside_who_alters_the_table_serializable_keeps_its_promise(edition):
     assert answer.found is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "edition", "sizes"),
     [
@@ -314,6 +317,7 @@ def test_every_edition_has_a_clause_for_what_is_no_file(name):
         assert (found, done.expected) == (aborted.get(name, {"insert"}), "met")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["databricks-serializable-middle-rows", "databricks-write-serializable-oldest"]
 )
@@ -347,6 +351,7 @@ delete   = "DELETE FROM t"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_by_file_a_row_is_not_lost_where_a_compaction_moved_it(level):
     for edition in ("oldest", "newest"):

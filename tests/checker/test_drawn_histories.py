@@ -34,6 +34,7 @@ def within(examples):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "smallest"), PAIRS.items())
 def test_what_tells_two_levels_apart_is_the_first_example(pair, smallest):
     """No example is rejected, so one is enough."""
@@ -42,6 +43,7 @@ def test_what_tells_two_levels_apart_is_the_first_example(pair, smallest):
     assert find(asked, lambda _: True, settings=within(1)).to_table() == smallest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("admits", "forbids", "smallest", "examples"),
     [(SI, SER, WRITE_SKEW, 1500), ("prefix-consistency", SI, LOST_UPDATE, 800)],
@@ -58,6 +60,7 @@ def test_what_one_level_admits_breaks_another_within(admits, forbids, smallest, 
     assert one_key == str(smallest).replace("y", "x")
 
 
+@pytest.mark.slow
 def test_the_reorder_is_found_within():
     """A delete that commits after an insert which it has not seen, where Delta keeps WriteSerializable."""
 
@@ -82,6 +85,7 @@ def test_the_reorder_is_found_within():
     assert len(found.init) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("admits", "forbids"), [*PAIRS, (SI, None), ("serializable", None)])
 def test_what_is_drawn_is_what_was_asked(admits, forbids):
     @settings(max_examples=30, deadline=None)
@@ -95,6 +99,7 @@ def test_what_is_drawn_is_what_was_asked(admits, forbids):
     holds()
 
 
+@pytest.mark.slow
 def test_there_are_many_of_them():
     """Not the smallest alone: of other sizes, in sessions, with readers."""
     seen = set()
@@ -111,12 +116,14 @@ def test_there_are_many_of_them():
     assert {together for *_, together in seen} == {False, True}
 
 
+@pytest.mark.slow
 def test_a_level_of_ones_own():
     own = read('"No reads of others" empty wr as alone', "alone")
     found = find(histories(level=own), lambda h: h.operations == 3, settings=within(100))
     assert isinstance(check_history(found, own), Allowed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

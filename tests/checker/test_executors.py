@@ -40,6 +40,7 @@ def after(sql, tables=T, init=TWO):
     return one and one["t"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "rows"),
     [
@@ -72,6 +73,7 @@ def test_both_executors_do_the_same(sql, rows):
     assert (found and len(found)) == rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "exception"),
     [
@@ -115,6 +117,7 @@ def test_constants_are_computed_whatever_rows_there_are(sql, exception):
     assert (after(sql) is None) == (exception is not None)
 
 
+@pytest.mark.slow
 @given(*[st.sampled_from([None, 0, 1, -1, 3, -4, 2**31 - 1, -(2**31)])] * 2)
 def test_a_remainder_has_the_sign_of_what_is_divided(m, n):
     """Java's, which Spark has: NULL where one side is, an error by zero, no overflow by -1."""
@@ -233,6 +236,7 @@ def statements(draw):
 ROWS = st.lists(st.tuples(INTS, st.sampled_from([0, 1]), NUMBERS), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(statements(), ROWS)
 def test_they_agree_where_integers_end(sql, rows):
     shown = ", ".join(f"({', '.join(map(str, row))})" for row in rows)
@@ -242,6 +246,7 @@ def test_they_agree_where_integers_end(sql, rows):
         return  # said to be outside what is modelled, or up to a plan
 
 
+@pytest.mark.slow
 def test_duckdb_misses_no_row_of_its_own_transaction():
     """Without the setting, an UPDATE of a MERGE missed one in every fourth run."""
     insert = "INSERT INTO t SELECT max(id), 0, 1 FROM t UNION ALL SELECT 0, 0, 0"

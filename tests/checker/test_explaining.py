@@ -101,6 +101,7 @@ STRICTER = [
 ]
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=3))
 def test_forms_asked_by_name_are_those_of_the_theorems(test):
     """Of writers, by an executor that knows nothing of the other; and what implies what (3.2 of the semantics)."""
@@ -215,6 +216,7 @@ def test_what_conflicts_allow_in_the_catalogue_a_serial_order_explains(name):
         follow(test)
 
 
+@pytest.mark.slow
 def test_a_run_says_so_too():
     done = run(litmus("came-and-went-merge"), protocol("delta-write-serializable"))
     assert done.explained["write-serializable"].orders == (("insert", "delete", "merge"),)

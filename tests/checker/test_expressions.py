@@ -28,6 +28,7 @@ def both(sql, tables, init):
     return one and one["r"]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_values(data):
     type_ = data.draw(st.sampled_from(sorted(LITERALS)))
@@ -41,6 +42,7 @@ def test_values(data):
     event(f"{type_}: {'fails' if found is None else 'gives rows'}")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_conditions(data):
     condition = data.draw(expressions("BOOLEAN"))
@@ -52,6 +54,7 @@ def test_conditions(data):
         event(f"not modelled: {type(error).__name__}")
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_mostly_read():
     """Else the tests above would say little."""
     read = Counter()
@@ -69,6 +72,7 @@ def test_what_is_drawn_is_mostly_read():
     assert read["read"] > 2 * read["refused"], read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "value"),
     [

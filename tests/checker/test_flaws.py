@@ -93,6 +93,7 @@ def test_what_is_drawn_has_none(history):
     assert list(flaws_of(history)) == []
 
 
+@pytest.mark.slow
 @given(histories(level="snapshot-isolation", forbidden_by="serializable"))
 def test_what_grows_between_levels_has_none(history):
     assert list(flaws_of(history)) == []

@@ -77,6 +77,7 @@ def has(frame, edge):
     return True
 
 
+@pytest.mark.slow
 @given(frames(), axioms)
 def test_a_violation_rechecks(frame, lines):
     for violation in violations(frame, spec_of(lines)):
@@ -90,6 +91,7 @@ def test_a_violation_rechecks(frame, lines):
             assert edges[-1].target == edges[0].source
 
 
+@pytest.mark.slow
 @given(frames(), axioms)
 def test_three_readings_of_one_tree_agree(frame, lines):
     some = spec_of(lines)
@@ -105,6 +107,7 @@ def test_the_compiled_reading_of_shipped_specs(name, frame):
     assert admission(spec(name))(frame) == admits(frame, spec(name))
 
 
+@pytest.mark.slow
 @given(frames())
 def test_a_cycle_is_shortest_and_verdicts_agree_with_networkx(frame):
     union = nx.DiGraph(frame.to_networkx("so", "wr", "ww", "rw"))
@@ -118,6 +121,7 @@ def test_a_cycle_is_shortest_and_verdicts_agree_with_networkx(frame):
         assert nodes[0] == min(nodes)
 
 
+@pytest.mark.slow
 @given(frames())
 def test_a_witness_is_an_order_of_all_nodes_that_respects_the_axioms(frame):
     verdict = judge(frame, spec_of(["acyclic wr as x", "acyclic wr | rw as y"]))
@@ -136,6 +140,7 @@ def test_a_witness_respects_the_first_axiom_where_not_all_can_be():
     assert judge(frame, spec_of(["empty wr & rw as x"])) == Allowed(("a", "b"))
 
 
+@pytest.mark.slow
 @given(frames(), axioms, st.randoms())
 def test_renaming_nodes_changes_no_verdict(frame, lines, random):
     n = len(frame.nodes)
@@ -153,6 +158,7 @@ def test_renaming_nodes_changes_no_verdict(frame, lines, random):
     assert [v.axiom for v in violations(moved, some)] == [v.axiom for v in violations(frame, some)]
 
 
+@pytest.mark.slow
 @given(frames(), axioms, axioms)
 def test_more_axioms_never_allow_more(frame, few, more):
     if admits(frame, spec_of(list(dict.fromkeys(few + more)))):
@@ -179,6 +185,7 @@ def test_shipped_specs_are_monotone(name):
     assert monotone(spec(name))
 
 
+@pytest.mark.slow
 @given(frames(least=2), st.sampled_from(AXIOMS))
 def test_monotone_specs_stay_broken_as_frames_grow(frame, line):
     n = len(frame.nodes) - 1

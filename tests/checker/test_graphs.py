@@ -50,6 +50,7 @@ def ends(edges):
     return Counter((e.source, e.target, e.kind) for e in edges)
 
 
+@pytest.mark.slow
 @given(histories())
 def test_a_frame_for_networkx_has_its_edges(history):
     frame = next(history.frames())
@@ -64,6 +65,7 @@ def test_a_frame_for_networkx_has_its_edges(history):
     }
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_graphml_gives_the_graph_back(of):
     again = nx.parse_graphml(of.to_graphml(), force_multigraph=True)
@@ -75,6 +77,7 @@ def test_graphml_gives_the_graph_back(of):
     assert len({key for *_, key in again.edges(keys=True)}) == len(of.every)
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_dot_parses_and_has_every_node_and_edge_once(of):
     head, *lines, end = of.to_dot().split("\n")
@@ -100,6 +103,7 @@ def test_mermaid_has_every_node_and_edge_once(of):
     assert labels == Counter((ids[e.source], ids[e.target], e.kind) for e in of.every)
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_tikz_has_every_node_and_edge_once_and_closes_every_group(of):
     text = of.to_tikz()
@@ -118,6 +122,7 @@ def test_svg_is_well_formed_and_names_every_node(of):
     assert named >= {*of.nodes}
 
 
+@pytest.mark.slow
 @given(litmus_tests())
 def test_a_timeline_has_every_step_and_transaction_once(test):
     timeline = Timeline(test.schedule)
@@ -136,6 +141,7 @@ def test_a_run_draws_what_became_of_each_transaction():
     assert "-xlog: delete.commit" in done.timeline.to_mermaid()
 
 
+@pytest.mark.slow
 def test_the_cycle_stands_out():
     found = separate(level("snapshot-isolation"), level("serializable"), transactions=range(2, 3))
     assert found.graph.cycle == found.violation.cycle
@@ -146,6 +152,7 @@ def test_the_cycle_stands_out():
     assert graph(judged.levels["log-serializable"].violations[0]).cycle == judged.graph.cycle
 
 
+@pytest.mark.slow
 def test_nothing_found_draws_nothing():
     none = separate(level("serializable"), level("causal"), transactions=range(1, 2))
     assert (none.found, none.graph) == (False, DependencyGraph({}))
@@ -161,6 +168,7 @@ def read(table):
     return list(csv.DictReader(StringIO(table.to_csv())))
 
 
+@pytest.mark.slow
 def test_the_csv_of_a_sweep_read_back_has_its_counts():
     done = sweep(scope("two-partitions"), 2)
     rows = read(done)
@@ -173,6 +181,7 @@ def test_the_csv_of_a_sweep_read_back_has_its_counts():
     assert [*frame[[*keys]].itertuples(index=False, name=None)] == [*counts(done)]
 
 
+@pytest.mark.slow
 def test_other_tables_have_a_row_for_each():
     done = run(litmus("reorder"), protocol("delta-serializable"))
     assert {row["transaction"]: row["outcome"] for row in read(done)} == {

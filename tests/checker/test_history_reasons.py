@@ -226,11 +226,13 @@ def untrue(history):
                 yield reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in litmus_names() if isinstance(litmus(n), HistoryTest)])
 def test_every_reason_of_a_history_that_ships_is_true(name):
     assert not list(untrue(litmus(name).history))
 
 
+@pytest.mark.slow
 @given(histories(predicates=True, observed=True))
 def test_every_reason_of_a_drawn_history_is_true(history):
     assert not list(untrue(history))

@@ -85,6 +85,7 @@ def near(axiom):
     return st.builds(Axiom, tests, st.sampled_from(shapes), st.just("other"))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_what_is_implied_by_its_text_is_implied_in_every_frame(data):
@@ -167,6 +168,7 @@ def frames_that_ship():
             yield [execution_frame(execute(test))]
 
 
+@pytest.mark.slow
 def test_relations_come_from_whom_they_are_said_to():
     """The premise of ENDS, in whatever frame there is without reads."""
     counted = 0
@@ -183,6 +185,7 @@ def test_relations_come_from_whom_they_are_said_to():
     assert counted > 300
 
 
+@pytest.mark.slow
 @given(histories())
 def test_relations_of_random_histories_come_from_whom_they_are_said_to(history):
     for frame in islice(history.frames(), 4):
@@ -225,6 +228,7 @@ def test_orders_that_are_supposed_in_other_ways_show_nothing():
     assert structural(linear, versions) is None
 
 
+@pytest.mark.slow
 def test_no_history_of_the_catalogue_speaks_against_what_texts_imply():
     known = {name: level(name) for name in every_level()}
     said = [

@@ -50,6 +50,7 @@ def after(sql, inits=INITS):
 MERGED = "ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x WHEN NOT MATCHED THEN INSERT (id, x) VALUES (s.id, s.x)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "rows"),
     [
@@ -87,6 +88,7 @@ ROWS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=4).map(
 )
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]),
     st.lists(st.sampled_from(["a.id = b.id", "a.x < b.y", "a.x > 1", "b.y = 2", "a.id <> b.y"]), min_size=1, max_size=3, unique=True),

@@ -46,6 +46,7 @@ def with_all_words(spec):
     return replace(spec, axioms=(*spec.axioms, *never), needs=spec.needs | words)
 
 
+@pytest.mark.slow
 def test_axioms_that_follow_from_another_change_no_run():
     wordy = read(f'"By row" format delta-rs {IMPLIED}', "wordy")
     plain, tests = replace(SAME_ROW, format="delta-rs"), on_tables()[::3]
@@ -72,6 +73,7 @@ def test_what_the_log_decides_is_said_by_the_format():
     assert protocol("delta-rs-serializable").format == "delta-rs"
 
 
+@pytest.mark.slow
 def test_where_rows_decide_a_format_is_refused():
     log = replace(SAME_ROW, format="delta-rs")
     said = "by-row is of format delta-rs: what a commit of delta-rs leaves is what the log replays"

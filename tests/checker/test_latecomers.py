@@ -48,6 +48,7 @@ def with_and_without(draw, made):
     ]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_latecomer_changes_nothing_where_it_is_said_to_be_ignored(data):
     made = data.draw(st.sampled_from(IGNORE), "spec")
@@ -89,6 +90,7 @@ def reached(space, n, choose):
     return states[choose.randint(0, n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["fourteen-writers", "two-partitions", "writers-unpartitioned", "lattice", "rows"]
 )

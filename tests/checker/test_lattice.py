@@ -23,12 +23,14 @@ from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import every_level, levels
 from isolitmus.specs.litmus_file import read_litmus
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(
     scope="module",
     params=[
         pytest.param(levels, id="main"),
-        pytest.param(every_level, id="all", marks=[pytest.mark.slow, pytest.mark.wide]),
+        pytest.param(every_level, id="all", marks=pytest.mark.wide),
     ],
 )
 def every(request):
@@ -129,7 +131,6 @@ def again(history):
     return any(len({*objects}) < len(objects) for objects in items)
 
 
-@pytest.mark.slow
 def test_trying_every_history_says_the_same(every):
     """Of up to two transactions: whom a history of the enumeration tells apart, the lattice does. Who looks at the time of
     operations is left to test_phenomena.py: their orders are not listed.
@@ -152,7 +153,6 @@ def test_trying_every_history_says_the_same(every):
         assert observed or ("snapshot-isolation", "serializable") in told_apart
 
 
-@pytest.mark.slow
 def test_several_processes_say_the_same():
     names = ["serializable", "snapshot-isolation", "update-serializable", "causal", "read-atomic"]
     one, two = (

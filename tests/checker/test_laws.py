@@ -46,6 +46,7 @@ def laws_of(frame):
     return (*LAWS, *(TIMED if "time" in frame.relations else ()))
 
 
+@pytest.mark.slow
 def test_laws_hold_in_the_histories_of_the_catalogue():
     asked = dict.fromkeys((law.sentence for law in (*LAWS, *TIMED)), 0)
     for test in shipped_histories():
@@ -59,6 +60,7 @@ def test_laws_hold_in_the_histories_of_the_catalogue():
     assert never == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(histories(most=4, predicates=True, observed=True))
 def test_laws_hold_in_random_histories(history):
@@ -90,6 +92,7 @@ def test_a_law_that_is_wrong_is_caught(law, history):
     assert count > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(histories(most=3, predicates=True), st.sampled_from(every_level()))
 def test_frames_with_fewer_nodes_are_parts_of_those_with_all(history, name):
@@ -135,6 +138,7 @@ DERIVED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), DERIVED)
 def test_what_is_derived_no_history_of_the_catalogue_speaks_against(a, b):
     derived = derive(level(a), level(b))
@@ -170,6 +174,7 @@ def test_what_looks_at_real_time_or_logs_is_not_derived():
     assert derive(level("log-serializable"), level("serializable-crooks")) is None
 
 
+@pytest.mark.slow
 def test_without_the_law_of_versions_nothing_is_derived_from_dependencies(monkeypatch):
     without = tuple(law for law in LAWS if not law.sentence.startswith("a rival came before"))
     assert len(without) == len(LAWS) - 1
@@ -177,6 +182,7 @@ def test_without_the_law_of_versions_nothing_is_derived_from_dependencies(monkey
     assert derive(level("pl-3"), level("serializable-crooks")) is None
 
 
+@pytest.mark.slow
 def test_a_law_that_is_false_would_derive_what_is_not_so(monkeypatch):
     """The laws are what keeps it honest: with a false one a level implies what a history tells from it."""
     false = Law("", (("u", "[~Initial] ; rival", "r"), ("s", "rf", "r")), (("u", "ww+", "s"),))

@@ -219,6 +219,7 @@ LATTICE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stronger", "weaker"), LATTICE)
 @given(history=histories(keys="xyz", predicates=True, observed=True))
 def test_the_lattice(stronger, weaker, history):
@@ -233,6 +234,7 @@ PER_READ = read(
 )
 
 
+@pytest.mark.slow
 @given(histories(keys="xyz"))
 def test_read_committed_of_items_follows_from_orders_of_what_was_read(history):
     """Biswas and Enea's levels order who was read from, and that order is a version order of which
@@ -245,6 +247,7 @@ def test_read_committed_of_items_follows_from_orders_of_what_was_read(history):
         assert holds(history, "read-committed")
 
 
+@pytest.mark.slow
 @given(histories(keys="xyz", predicates=True, observed=True))
 def test_without_sessions_update_serializable_is_causal(history):
     alone = History(history.transactions, (), history.order)
@@ -288,6 +291,7 @@ def test_a_witness_explains_every_read(history):
                 assert last_writer(version.object, order[:k]) == version.writer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEAK)
 @given(history=histories(predicates=True))
 def test_a_witness_lists_the_transactions(name, history):
@@ -327,6 +331,7 @@ def test_an_order_of_the_writers_gives_no_reader_a_place():
     assert verdict == Allowed(("T1",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["read-atomic", "causal"])
 @given(history=histories(keys="xyz"))
 def test_a_way_through_reads_is_one_edge_whose_kind_is_an_expression(name, history):

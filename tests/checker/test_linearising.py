@@ -44,18 +44,21 @@ def holds(history, name):
     return bool(check_history(history, level(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EQUAL)
 @given(history=histories(keys="xy"))
 def test_by_orders_of_commits_a_level_is_that_of_dependencies(name, history):
     assert holds(history, name) == holds(history, EQUAL[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_ORDER)
 @given(history=histories(keys="xy", observed=True))
 def test_an_order_of_versions_that_was_observed_is_kept(name, history):
     assert holds(history, name) == holds(history, EQUAL[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stronger", "weaker"),
     [
@@ -74,6 +77,7 @@ def test_with_an_order_of_versions_weak_levels_stand_in_one_line(stronger, weake
     assert not holds(history, stronger) or holds(history, weaker)
 
 
+@pytest.mark.slow
 @given(histories(keys="xy"))
 def test_crooks_s_read_atomic_is_that_without_sessions(history):
     alone = History(history.transactions, (), history.order)
@@ -85,6 +89,7 @@ def none_up_to(n, stronger, weaker, by):
     return not found.found or found.ships is not None  # one that ships has an observed order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["symbolic", "exhaustive"])
 @pytest.mark.parametrize("name", EQUAL)
 def test_no_small_history_tells_them_apart(name, by):
@@ -103,6 +108,7 @@ def test_no_history_of_three_tells_them_apart():
         )[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["symbolic", "exhaustive"])
 @pytest.mark.parametrize(
     ("weaker", "stronger"),
@@ -123,6 +129,7 @@ def test_what_tells_levels_by_orders_apart_is_found(weaker, stronger, by):
     assert answer.transactions == 2
 
 
+@pytest.mark.slow
 @given(histories(keys="xy", observed=True))
 def test_an_order_is_total_and_what_is_seen_a_prefix_of_it(history):
     spec = read(PREFIXES, "prefixes")
@@ -136,6 +143,7 @@ def test_an_order_is_total_and_what_is_seen_a_prefix_of_it(history):
         assert not (co @ vis) - vis
 
 
+@pytest.mark.slow
 @given(histories(keys="xy", observed=True))
 def test_what_is_not_tried_would_have_been_forbidden(history):
     all_tried = PREFIXES.replace(" of so", "").replace("empty wr \\ vis", "empty (wr ; wr*) \\ vis")
@@ -143,6 +151,7 @@ def test_what_is_not_tried_would_have_been_forbidden(history):
     assert bool(check_history(history, tried[0])) == bool(check_history(history, tried[1]))
 
 
+@pytest.mark.slow
 def test_levels_by_orders_are_placed_among_the_others():
     names = ["serializable-cerone", "snapshot-isolation", "snapshot-isolation-cerone"]
     found = compare([level(name) for name in names], "abstract", transactions=2)

@@ -53,6 +53,7 @@ def is_local(statement, database, schemas):
     return less != database
 
 
+@pytest.mark.slow
 @given(strategies.litmus_tests())
 def test_of_statements_on_the_tables_that_others_leave(litmus):
     database = initial(DELTA, litmus.tables, litmus.init)

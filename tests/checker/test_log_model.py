@@ -125,6 +125,7 @@ def agree(folder, test, under):
     return pairs
 
 
+@pytest.mark.slow
 @given(litmus_tests(tracked=True, most=4), st.sampled_from(sorted(UNDER)))
 def test_no_level_says_more_of_a_log_than_of_the_rows(tmp_path_factory, test, under):
     agree(tmp_path_factory.mktemp("log"), test, under)
@@ -176,6 +177,7 @@ def in_order(test, first, second):
     return replace(test, schedule=Schedule.parse(steps, test.transactions))
 
 
+@pytest.mark.slow
 @given(
     litmus_tests(tracked=True, most=2),
     st.sampled_from(["delta-serializable", "delta-write-serializable"]),

@@ -36,6 +36,7 @@ def outcome(a, winner, layout="same partition", under=SERIALIZABLE):
     return predict_case(PAIRS, Place(a, winner, layout), protocol(under)).predicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "winner", "layout", "serializable", "write_serializable"),
     [
@@ -153,6 +154,7 @@ def test_a_matrix_file_that_is_wrong_is_refused(old, new, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_grid_and_json(call, tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
@@ -173,6 +175,7 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -196,6 +199,7 @@ def test_the_command_refuses(call, words, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_evidence_in_the_repository_is_what_the_model_says_today():
     """Up to 75 cases of it, evenly spread: `make conformance` replays them all."""
     path = Path(__file__).parents[2] / "conformance" / "evidence" / "pairs.toml"

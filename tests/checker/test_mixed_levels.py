@@ -59,6 +59,7 @@ def test_whoever_ended_how_is_in_its_sets(text):
     assert {frame.sets["Trusted"] for frame in history.frames(reads=True)} == {0b11}
 
 
+@pytest.mark.slow
 @given(histories(predicates=True))
 def test_all_at_one_level_are_as_at_that_level(history):
     numbers = [t.number for t in history.transactions]
@@ -69,6 +70,7 @@ def test_all_at_one_level_are_as_at_that_level(history):
     assert allowed(at_levels(history, [], numbers), MIXED) == allowed(history, level("pl-3"))
 
 
+@pytest.mark.slow
 @given(histories(predicates=True), st.data())
 def test_whoever_asks_for_more_is_refused_more(history, data):
     numbers = [t.number for t in history.transactions]
@@ -98,6 +100,7 @@ def test_those_at_the_highest_level_have_a_serial_order_of_themselves(history, d
     assert allowed(mixed, SERIAL) or not allowed(mixed, MIXED)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_with_many_orders_a_solver_says_the_same(data):
     """Of six versions there are 720 orders: a solver proposes some, here all are tried."""
@@ -125,6 +128,7 @@ def test_a_search_has_no_such_sets(universe):
     assert str(error.value) == f"trusted needs Trusted, which {who} do not have"
 
 
+@pytest.mark.slow
 def test_a_comparison_leaves_out_who_asks_for_them():
     found = compare([level("causal"), TRUSTED, level("read-atomic")], "abstract")
     assert found.apart == {"trusted": "universe 'abstract' does not have Trusted"}

@@ -46,6 +46,7 @@ def duck():
         yield connection
 
 
+@pytest.mark.slow
 @given(tables(), predicates(depth=3), ROWS)
 def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows):
     where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema})
@@ -72,6 +73,7 @@ def _values(rows):
     return ", ".join(f"({i}, {p}, {'NULL' if x is None else x})" for i, p, x in rows)
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.data())
 def test_every_order_gives_the_tables_that_duckdb_gives(test, data):
     order = tuple(data.draw(st.permutations(list(test.transactions))))
@@ -82,6 +84,7 @@ def test_every_order_gives_the_tables_that_duckdb_gives(test, data):
         assert same_bag(own["t"], theirs["t"])
 
 
+@pytest.mark.slow
 @given(
     tables(),
     st.sampled_from(
@@ -119,6 +122,7 @@ RECORDED = [name for name in protocols() if not name.startswith("delta-rs-")]
 there only under them, and two commits of it may remove one file."""
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_what_a_protocol_lets_in_its_text_admits_and_the_other_way_round(test, name):
     """Checking at each commit, winner by winner, is judging the whole frame."""
@@ -131,6 +135,7 @@ def test_what_a_protocol_lets_in_its_text_admits_and_the_other_way_round(test, n
     assert admits(execution_frame(execute(test, spec)), spec)
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_only_anti_dependencies_point_backwards(test, name):
     """Lemma 1: with first committer wins, every ww and wr edge comes from what was seen."""
@@ -142,6 +147,7 @@ def test_only_anti_dependencies_point_backwards(test, name):
         assert (i, j) in frame.relations["unseen"]
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4, tracked=True))
 def test_serializable_as_checked_has_no_backward_edge(test):
     """Theorem 5, for tracked reads: what delta-serializable lets in is log-serializable."""
@@ -153,6 +159,7 @@ def test_serializable_as_checked_has_no_backward_edge(test):
     assert not run.serial.unexplained
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=2, tracked=True))
 def test_two_writers_cannot_break_write_serializable(test):
     """Theorem 7, for tracked reads."""
@@ -183,6 +190,7 @@ def test_an_order_of_the_writers_explains_every_version(test):
         assert admits(execution_frame(execute(test)), level("snapshot-isolation"))
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4), st.sampled_from(protocols()))
 def test_the_levels_are_a_lattice(test, name):
     frame = execution_frame(execute(test, protocol(name)))
@@ -207,6 +215,7 @@ def test_a_run_retraced_is_the_run(test, name):
     assert (len(run.versions) - 1 in own.unexplained) == (not own.orders)
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4))
 def test_a_test_written_and_read_is_the_same_test(test):
     again = read_litmus(str(test), "drawn")
@@ -218,6 +227,7 @@ def test_a_test_written_and_read_is_the_same_test(test):
     )
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=3))
 def test_files_partition_the_rows(test):
     """Every file lies in one partition, no path is live twice, and no row has two versions live."""

@@ -87,6 +87,7 @@ def test_nothing_comes_twice():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*levels(), *PROTOCOLS])
 def test_a_mutant_is_its_text(name):
     for mutant in mutants(spec(name)):
@@ -96,6 +97,7 @@ def test_a_mutant_is_its_text(name):
         assert (again.format, again.binders) == (spec(name).format, spec(name).binders)
 
 
+@pytest.mark.slow
 def test_of_a_protocol_only_empty_axioms_are_made():
     assert all(
         a.test == "empty" for m in mutants(protocol("delta-serializable")) for a in m.spec.axioms
@@ -203,6 +205,7 @@ def test_the_fewest_are_the_fewest(sets):
     assert not any(all(each & {*choice} for each in sets) for choice in some)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["delta-write-serializable", "databricks-serializable-middle"])
 def test_what_need_not_be_carried_out_says_the_same(name):
     spec, rng = protocol(name), random.Random(7)
@@ -223,6 +226,7 @@ def small():
     return separate_mutants(protocol("delta-rs-snapshot-isolation"))
 
 
+@pytest.mark.slow
 def test_a_client_that_checks_less_is_caught(small):
     suite = smallest_suite(small)
     tests = [expected_alone(kill.test, suite) for kill in suite.tests]
@@ -231,6 +235,7 @@ def test_a_client_that_checks_less_is_caught(small):
     assert not any(caught(one.mutant, tests, name) for one in small.argued)
 
 
+@pytest.mark.slow
 def test_a_flipped_outcome_is_caught(small):
     suite = smallest_suite(small)
     for kill in suite.tests:
@@ -243,6 +248,7 @@ def test_a_flipped_outcome_is_caught(small):
             assert run(wrong, small.spec).expected == "not met"
 
 
+@pytest.mark.slow
 def test_the_report_says_what_it_found(small):
     rows = small.records.rows
     assert len(rows) == len(small.judged) == len(small.to_json()["mutants"])
@@ -250,17 +256,20 @@ def test_the_report_says_what_it_found(small):
     assert small.to_json()["survivors"] == []
 
 
+@pytest.mark.slow
 def test_what_no_time_was_for_is_unknown():
     report = separate_mutants(level("causal"), budget=Budget(0))
     assert {one.outcome for one in report.judged} == {"unknown"}
     assert len(report.survivors) == len(report.judged)
 
 
+@pytest.mark.slow
 def test_a_level_has_no_suite():
     with pytest.raises(IsolitmusError, match="read-committed is no protocol"):
         smallest_suite(separate_mutants(level("read-committed"), budget=Budget(0)))
 
 
+@pytest.mark.slow
 def test_an_argument_that_a_history_refutes_is_refused(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" with ww from versions acyclic wr | ww as order')
     (tmp_path / "mine.equivalent.toml").write_text(
@@ -277,6 +286,7 @@ ARGUED = '[[equivalent]]\nargument = "so"\nchanges = [{ was = "%s", becomes = "%
 WAS = "acyclic wr | ww as no-circular-information-flow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -335,6 +345,7 @@ def frame_of(rng, n=5):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log-serializable", "update-serializable", "write-serializable"])
 def test_what_is_argued_of_a_level_holds_of_any_frame(name):
     of = level(name)

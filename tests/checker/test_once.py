@@ -32,6 +32,7 @@ def executed(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_a_run_on_the_model_executes_once_for_each_protocol(call, executed):
     status, _, _ = call("run", "hole-partitioned")
     assert status == 0
@@ -40,12 +41,14 @@ def test_a_run_on_the_model_executes_once_for_each_protocol(call, executed):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_separate_finds_is_executed_once(call, executed):
     status, _, _ = call("separate", "delta-write-serializable", "log-serializable")
     assert status == 1
     assert executed == ["delta-write-serializable"]
 
 
+@pytest.mark.slow
 def test_expectations_are_filled_for_a_file_that_is_saved(call, executed, tmp_path):
     path = tmp_path / "found.toml"
     words = ("separate", "delta-write-serializable", "log-serializable", "--save", path)
@@ -54,6 +57,7 @@ def test_expectations_are_filled_for_a_file_that_is_saved(call, executed, tmp_pa
     assert litmus(str(path)).expect["delta-serializable"].outcome
 
 
+@pytest.mark.slow
 def test_a_sweep_expects_nothing_of_what_it_prints(call, executed):
     assert call("sweep", "two-partitions", "--transactions", "2", "--cores", "1")[0] == 1
     assert executed == ["delta-write-serializable"]
@@ -65,6 +69,7 @@ def test_an_abstract_history_is_judged_by_all_levels_when_it_is_saved():
     assert "serializable" in answer.file.fails
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hole-partitioned", "compacted-twice", "restore-wins"])
 @pytest.mark.parametrize("under", ["delta-write-serializable", "delta-rs-write-serializable"])
 def test_the_model_s_own_execution_says_what_its_run_retraced_says(name, under):
@@ -75,6 +80,7 @@ def test_the_model_s_own_execution_says_what_its_run_retraced_says(name, under):
     assert own.frame == retraced.frame
 
 
+@pytest.mark.slow
 def test_a_search_asks_nobody_what_a_run_is_called():
     """What is found is rechecked without the verb ``run`` and without words."""
     answer = separate(spec("delta-write-serializable"), spec("log-serializable"), scope("table"))

@@ -77,6 +77,7 @@ def test_of_writers_that_do_not_say_what_they_check_nothing_is_said(delta):
     assert seen.writers["delta-rs:1.0"] == 1
 
 
+@pytest.mark.slow
 def test_much_is_counted_and_little_is_kept(delta):
     commits = [delta.append(0, "f0")]
     commits += [delta.delete(1, "(part#1 = 0)")]
@@ -94,6 +95,7 @@ COMMITS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(COMMITS)
 def test_any_log_has_an_overview_that_is_told_and_drawn(logs_in, tmp_path_factory, commits):
     logs = logs_in(tmp_path_factory.mktemp("any"))

@@ -59,6 +59,7 @@ def runs_of(test):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(jobs(SHOP))
 def test_runs_are_those_that_the_file_allows_and_read_back(test):
@@ -76,6 +77,7 @@ def test_runs_are_those_that_the_file_allows_and_read_back(test):
     assert len(todays) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(jobs(SHOP))
 def test_each_statement_of_a_run_begins_after_the_one_before(test):
@@ -93,6 +95,7 @@ def stopped(test):
     return [name for name, end in ends.items() if end.aborted]
 
 
+@pytest.mark.slow
 def test_what_fails_shrinks_to_the_fewest_runs_and_rows():
     found = find(jobs(SHOP, values={"id": [11]}), stopped, settings=QUIET)
     texts = {statement.sql for statement in found.transactions.values()}
@@ -104,6 +107,7 @@ def test_what_fails_shrinks_to_the_fewest_runs_and_rows():
     assert stopped(read_litmus(repr(found), "again")) == stopped(found)
 
 
+@pytest.mark.slow
 def test_what_a_client_reads_may_be_old_when_its_statement_starts():
     """A count that is read before another run commits, and written after: no conflict, and an update is lost."""
     seats = read_workload(
@@ -128,6 +132,7 @@ let = { seen = "SELECT count(*) FROM seats" }
     assert found.init == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [STRONG, WEAK])
 def test_nobody_is_stopped_of_whom_it_is_proved_that_never(check):
     """Two runs at a time: who is stopped, the solver says may be."""
@@ -150,6 +155,7 @@ def test_nobody_is_stopped_of_whom_it_is_proved_that_never(check):
     agree()
 
 
+@pytest.mark.slow
 def test_runs_that_overlap_differ_in_their_distinct_parameters():
     """Then nobody is stopped and every order is the log's: proved, and so of all that is drawn."""
     days = read_workload(
@@ -172,6 +178,7 @@ def test_runs_that_overlap_differ_in_their_distinct_parameters():
     agree()
 
 
+@pytest.mark.slow
 @given(jobs(SHOP, values={"day": [date(2026, 3, 1)]}, rows={"orders": st.just("(1, NULL)")}))
 @settings(max_examples=20)
 def test_values_and_rows_may_be_given(test):
@@ -196,6 +203,7 @@ def test_what_is_wrong_is_said_in_a_sentence(given, said):
         jobs(SHOP, **given)
 
 
+@pytest.mark.slow
 def test_a_name_and_a_file_will_do_for_a_workload(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(DDL + '[jobs.all]\nsql = "DELETE FROM orders"\n')
@@ -204,6 +212,7 @@ def test_a_name_and_a_file_will_do_for_a_workload(tmp_path):
         jobs("shopp")
 
 
+@pytest.mark.slow
 def test_the_clock_says_one_day_to_all():
     """``current_date()`` is a date in what is drawn, and in what the solver proposes."""
     daily = read_workload(

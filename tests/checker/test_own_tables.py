@@ -23,6 +23,7 @@ JOBS = [
 WEAK = protocol("delta-write-serializable")
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(litmus_tests(table=ORDERS, statements=JOBS, sessions=True))
 def test_what_is_drawn_is_of_the_table_and_reads_back(test):
@@ -37,6 +38,7 @@ def reordered(test):
     return str(run(test, WEAK).levels["log-serializable"]) == "forbidden"
 
 
+@pytest.mark.slow
 def test_what_fails_among_ones_own_jobs_shrinks_to_the_smallest():
     """Two transactions, each of which sees what the other one has changed, on one row."""
     found = find(
@@ -72,6 +74,7 @@ def test_statements_and_rows_may_be_drawn(test):
     assert {init.sql for init in test.init} == {"INSERT INTO t VALUES (1, DATE '2026-01-01', true)"}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     litmus_tests(

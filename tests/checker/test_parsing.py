@@ -56,6 +56,7 @@ def test_a_run_parses_each_statement_once(parsed):
     assert set(parsed.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "transactions",
     [

@@ -85,6 +85,7 @@ def permuted(name):
     ]
 
 
+@pytest.mark.slow
 @there
 @pytest.mark.parametrize("name", NAMES)
 def test_what_committed_at_serializable_is_serializable(name):
@@ -93,6 +94,7 @@ def test_what_committed_at_serializable_is_serializable(name):
             assert says(found, "serializable") == "allowed", found.name
 
 
+@pytest.mark.slow
 @there
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_level_allows_a_serial_order_of_the_statements_gives(name):
@@ -103,6 +105,7 @@ def test_what_the_level_allows_a_serial_order_of_the_statements_gives(name):
         assert (verdict == "allowed") == explained(tables, each), each.name
 
 
+@pytest.mark.slow
 @there
 @pytest.mark.parametrize("name", NAMES)
 def test_every_permutation_is_of_snapshot_isolation(name):
@@ -111,6 +114,7 @@ def test_every_permutation_is_of_snapshot_isolation(name):
         assert {says(each, "snapshot-isolation") for each in pair} == {"allowed"}
 
 
+@pytest.mark.slow
 @there
 def test_what_was_refused_in_vain():
     """PostgreSQL may refuse what had a serial order; of these tests only ``two-ids`` has such permutations."""
@@ -154,6 +158,7 @@ def written(folder, steps=SKEW, text=SPEC, **changed):
     return folder / "h.spec"
 
 
+@pytest.mark.slow
 def test_a_write_skew_that_postgresql_never_lets_through(tmp_path):
     [found] = permutation_histories(written(tmp_path))
     assert found.promised
@@ -168,6 +173,7 @@ def test_rows_that_no_snapshot_gives_are_not_read(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -196,6 +202,7 @@ def test_what_is_not_read_of_a_spec(tmp_path, old, new, said):
     assert said in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -136,6 +136,7 @@ FORMULAS = {
 """Phenomena, by the formulas of the paper."""
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(runs())
 def test_each_level_forbids_what_the_formulas_of_its_phenomena_say(run):
@@ -195,6 +196,7 @@ WHAT_LOCKS_GIVE = {
 """Adya, Liskov and O'Neil, ICDE 2000, section 5: what the levels of locks promise where there is one version of each object."""
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(runs())
 def test_of_one_version_each_the_levels_of_locks_imply_adya_s(run):
@@ -205,6 +207,7 @@ def test_of_one_version_each_the_levels_of_locks_imply_adya_s(run):
                 assert isinstance(check_history(history, level(name)), Allowed), (locks, name)
 
 
+@pytest.mark.slow
 @given(histories(keys="xy", predicates=True))
 def test_where_nobody_overlaps_is_no_phenomenon(history):
     """And who asks for no time says the same as before."""
@@ -271,6 +274,7 @@ def written(steps, turns):
 TOLD = ["read-uncommitted-berenson", "cursor-stability-berenson", "repeatable-read-berenson", "no-lost-update", "no-read-skew", "no-write-skew"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_some_small_history_tells_apart_the_solver_tells_apart():
     """An enumeration of its own finds nothing where the solver finds nothing."""
     said = set()

@@ -104,6 +104,7 @@ def pairs(draw):
     return test(known), test(f"mine({', '.join(named)})")
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(pairs(), st.sampled_from(PROTOCOLS))
 def test_the_true_ending_is_among_the_possible_ones(pair, name):

@@ -96,6 +96,7 @@ def known():
     return {}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     table=st.sampled_from(TABLES),
@@ -153,6 +154,7 @@ def _conditions(work, under):
     return meeting, holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("under", PROTOCOLS[:2])
 def test_what_may_stop_does_so_in_an_example(table, under):
@@ -175,6 +177,7 @@ def test_what_may_stop_does_so_in_an_example(table, under):
     assert unknown == []
 
 
+@pytest.mark.slow
 def test_the_shop():
     """Who stops whom among the jobs that ship; ingest and report never meet, since their days differ."""
     found = predict_workload(workload("shop"), protocol("delta-serializable"))
@@ -203,6 +206,7 @@ def test_several_processes_say_the_same():
     assert told == [f"who stops {one}" for one in dict.fromkeys(m.loser for m in several.meetings)]
 
 
+@pytest.mark.slow
 def test_remedies_are_asked_anew():
     """A literal on the partition column is what lets MERGE alone, and no other change of the shop's does."""
     under = protocol("delta-serializable")
@@ -231,6 +235,7 @@ parameters = { part = "INT" }
 """
 
 
+@pytest.mark.slow
 def test_a_query_outside_is_not_what_stops():
     """What a client reads before its transaction is in no read set: only the statement's own partition counts."""
     work = read_workload(CHECK_THEN_APPEND, "check")
@@ -259,6 +264,7 @@ insert = "INSERT INTO t VALUES (1, :day)"
 """
 
 
+@pytest.mark.slow
 def test_what_else_was_asked_has_no_say():
     """The same proposals in any process, whatever a solver was asked before, and wherever its formulas are."""
     work = read_workload(SAMPLE.format("mask(CAST(id AS STRING), 'X')"), "masked")
@@ -276,6 +282,7 @@ def test_what_else_was_asked_has_no_say():
     assert kept
 
 
+@pytest.mark.slow
 def test_words():
     """A grid, and a sentence for each way in which somebody is stopped."""
     work = _workload(TABLES[1], STATEMENTS[4], STATEMENTS[0])
@@ -312,6 +319,7 @@ def _said(work, under):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", PROTOCOLS[:2])
 def test_every_axiom_of_a_protocol_counts(under):
     """Without any one of them something else is predicted; of those that no job can break it is said why."""
@@ -353,6 +361,7 @@ def test_of_jobs_as_people_have_them_nothing_stays_unknown():
     assert "date_sub(DATE '" in str(words["close", "erase"].examples["ConcurrentAppendException"])
 
 
+@pytest.mark.slow
 def test_what_is_not_modelled_is_perhaps_and_what_is_proved_of_it_is_said():
     """A hash beside a text: neither refused as a comparison of types, nor taken for a value."""
     work = read_workload(SAMPLE.format("mask(CAST(id AS STRING), 'X')"), "w")
@@ -364,6 +373,7 @@ def test_what_is_not_modelled_is_perhaps_and_what_is_proved_of_it_is_said():
     assert words.endswith("what 'mask(CAST(id AS STRING), 'X') < 'a'' gives is not modelled")
 
 
+@pytest.mark.slow
 def test_of_digests_there_are_examples():
     """The solver knows nothing of them; what it proposes is carried out with their values."""
     work = read_workload(SAMPLE.format("sha2(CAST(id AS STRING), 256)"), "w")
@@ -381,6 +391,7 @@ TAKEN_IN = "MERGE INTO t USING ({}) s ON t.id = s.id WHEN NOT MATCHED THEN INSER
 OLD = "DELETE FROM t WHERE day = DATE '2026-01-01'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loser", "winner"),
     [

@@ -48,6 +48,7 @@ def each_in_one():
             yield pytest.param(name, premise, marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n if n == QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PROOFS]
 )

@@ -47,6 +47,7 @@ def open_histories(draw):
     return History(ended, drawn.sessions, order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 @given(history=open_histories())
 def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
@@ -58,6 +59,7 @@ def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
         assert found in completions(history)
 
 
+@pytest.mark.slow
 @given(history=histories(keys="xy", most=3, predicates=True, observed=True))
 def test_what_proposals_share_every_completion_has(history):
     common = Proposing(history, level("serializable"), orders=True).common()
@@ -76,6 +78,7 @@ def skew(writers, blind="w(z{})"):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writers", [4, 12, 200])
 def test_a_write_skew_is_seen_whoever_else_writes(writers):
     """The cycle is certain, so it is what is shown, with no word on the others."""

@@ -89,6 +89,7 @@ PROMISED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROMISED)
 @given(history=histories(keys="xy", observed=True))
 def test_session_guarantees_are_those_of_one_order_of_the_writes(name, history):
@@ -125,18 +126,21 @@ UNOBSERVED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stronger", "weaker"), STRONGER)
 @given(history=histories(keys="xyz", predicates=True, observed=True))
 def test_what_is_stronger(stronger, weaker, history):
     assert not holds(history, stronger) or holds(history, weaker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stronger", "weaker"), UNOBSERVED)
 @given(history=histories(keys="xyz"))
 def test_what_is_stronger_where_nobody_observed_an_order(stronger, weaker, history):
     assert not holds(history, stronger) or holds(history, weaker)
 
 
+@pytest.mark.slow
 @given(histories(keys="xyz", predicates=True, observed=True))
 def test_without_sessions_they_are_the_same(history):
     alone = History(history.transactions, (), history.order)
@@ -176,6 +180,7 @@ LISTED = [name for name in PUBLISHED if "time" not in level(name).needs and not 
 """Without those that look at time, which test_phenomena.py enumerates, and that of named sets: test_mixed_levels.py."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTED)
 def test_solver_and_enumeration_agree_on_what_is_published(name):
     for a, b in ((name, "pl-3"), ("pl-3", name)):

@@ -139,6 +139,7 @@ b = "INSERT INTO t VALUES (2, DATE '2026-01-02')"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "part"),
     [

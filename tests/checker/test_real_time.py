@@ -78,12 +78,14 @@ def in_some_order(table):
     return any(explains(order) and not late(order) for order in permutations(names))
 
 
+@pytest.mark.slow
 @given(timed())
 def test_strict_is_some_order_in_time(table):
     history = History.from_table(table)
     assert (verdict(history, STRICT) == "allowed") == in_some_order(table)
 
 
+@pytest.mark.slow
 @given(timed())
 def test_time_only_adds(table):
     history = History.from_table(table)
@@ -119,12 +121,14 @@ def by_snapshots(table):
     return True
 
 
+@pytest.mark.slow
 @given(timed())
 def test_pl_si_reads_the_state_of_its_start(table):
     found = verdict(History.from_table(table), level("pl-si")) == "allowed"
     assert found == by_snapshots(table)
 
 
+@pytest.mark.slow
 @given(timed())
 def test_pl_si_is_strong(table):
     history = History.from_table(table)
@@ -135,6 +139,7 @@ def test_pl_si_is_strong(table):
         )
 
 
+@pytest.mark.slow
 @given(timed())
 def test_of_items_alone_the_parts_are_the_whole(table):
     history = History.from_table(table)
@@ -201,6 +206,7 @@ TIMED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), TIMED, ids="/".join)
 def test_both_searches_agree_on_what_time_tells(a, b):
     """What they find is judged anew from its text; the smallest has as many links, operations and keys."""
@@ -246,6 +252,7 @@ def pairs_of(frame, name):
     return {(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[name].pairs()}
 
 
+@pytest.mark.slow
 @given(litmus_tests(sessions=True))
 def test_a_schedule_says_what_was_when(test):
     """Readers, too; and on one table what had ended before somebody began is what that sees, and comes first in the log."""
@@ -265,6 +272,7 @@ def test_a_schedule_says_what_was_when(test):
     }
 
 
+@pytest.mark.slow
 @given(litmus_tests())
 def test_on_tables_time_only_adds(test):
     try:
@@ -306,11 +314,13 @@ def test_an_observed_run_has_the_times_of_its_schedule(name):
     assert str(observed.verdict(STRICT)) == str(own.verdict(STRICT)) in ("allowed", "forbidden")
 
 
+@pytest.mark.slow
 def test_where_transactions_wait_nobody_knows_when_they_ended():
     (name, *_) = [n for n in litmus_names("locking") if litmus(n).format == "locking"]
     assert str(judge_execution(execute(litmus(name)), STRICT)) == "needs rt"
 
 
+@pytest.mark.slow
 def test_a_search_of_tables_has_no_times():
     message = "strict-serializable needs rt, which searches of tables do not have"
     for a, b in ((PLAIN, STRICT), (STRICT, PLAIN)):

@@ -485,6 +485,7 @@ def test_every_reason_in_the_catalogue_is_true_of_the_tables(name):
             assert not list(untrue(test, protocol(under)))
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4))
 def test_every_reason_of_a_drawn_test_is_true_of_its_tables(test):
     assert not list(untrue(test))
@@ -505,6 +506,7 @@ CLOSE = ("rows", "lattice", "writers-partitioned", "writers-unpartitioned")
 """The scopes whose statements write the rows that others look for."""
 
 
+@pytest.mark.slow
 @given(candidates())
 def test_every_reason_in_a_scope_that_ships_is_true_of_the_tables(found):
     assert not list(untrue(found.litmus("drawn", "", "")))

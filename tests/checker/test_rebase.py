@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.specs.cat import read
@@ -37,6 +39,7 @@ b = "{}"
 """
 
 
+@pytest.mark.slow
 def test_a_commit_does_to_the_rows_what_it_writes_and_nothing_else():
     scope = read_scope(SCOPE, "files")
     seen = 0

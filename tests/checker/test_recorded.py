@@ -109,6 +109,7 @@ def abstract(history):
     return History(tuple(done), tuple(s for s in sessions if s))
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_the_levels_of_the_catalogue_say_the_same(history):
     found = verdicts(history)
@@ -131,6 +132,7 @@ def drawn_in_time(draw):
     return replace(history, started=started, ended=ended)
 
 
+@pytest.mark.slow
 @given(drawn_in_time(), st.sampled_from([*TIMED]))
 def test_in_real_time_the_levels_of_the_catalogue_say_the_same(history, name):
     moments = [(int(t), n + 1, "start") for n, t in enumerate(history.started)]
@@ -216,6 +218,7 @@ def test_the_definitions_tried_order_by_order_say_the_same(history, name):
     assert allowed == by_definition(history, name)
 
 
+@pytest.mark.slow
 @given(drawn(transactions=6, ends=[COMMITTED], keys=3), st.sampled_from(ORDERED))
 def test_the_solver_alone_says_the_same(history, name):
     choosing = Choosing(attributed(history), Events(name))
@@ -247,6 +250,7 @@ WEAKER = [
 ]
 
 
+@pytest.mark.slow
 @given(drawn(transactions=8, keys=3))
 def test_what_a_level_allows_a_weaker_one_allows(history):
     found = verdicts(history)
@@ -352,6 +356,7 @@ def awdit(text):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES or [ABSENT])
 def test_awdit_s_histories(name):
     """The folder says which of three levels hold; of these files one is serializable, or reads snapshots."""

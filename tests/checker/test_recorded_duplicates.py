@@ -89,11 +89,13 @@ def by_choices(history, name):
     return "allowed" if some else "forbidden"
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(LEVELS))
 def test_a_history_is_allowed_if_and_only_if_some_choice_of_writers_is(history, name):
     assert judge_recorded(history, name).verdict == by_choices(history, name)
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(POLYNOMIAL))
 def test_so_it_is_where_no_stronger_level_is_tried(history, name):
     with patch("isolitmus.checker.recorded.seeking.SECONDS", 0.0):
@@ -101,6 +103,7 @@ def test_so_it_is_where_no_stronger_level_is_tried(history, name):
     assert found == by_choices(history, name)
 
 
+@pytest.mark.slow
 @given(drawn(ends=(COMMITTED, UNKNOWN)), st.sampled_from(LEVELS))
 def test_whatever_several_wrote_is_explained(history, name):
     judged = judge_recorded(history, name)
@@ -109,6 +112,7 @@ def test_whatever_several_wrote_is_explained(history, name):
     assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(LEVELS))
 def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
     judged = judge_recorded(history, name)
@@ -174,6 +178,7 @@ follows from two things together; most were found by breaking it.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEVELS)
 @pytest.mark.parametrize("case", range(len(HARD)))
 def test_what_tells_a_wrong_checker_from_a_right_one(case, name):
@@ -196,6 +201,7 @@ SMALL = {
 """Sessions that are serializable."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SMALL)
 def test_what_several_wrote_is_allowed_where_one_of_them_may_be_the_one(what):
     history = recorded(*SMALL[what])
@@ -235,6 +241,7 @@ def test_who_is_read_from_is_told_for_each_way():
     assert judge_recorded(history, "read-committed").verdict == "allowed"
 
 
+@pytest.mark.slow
 def test_what_was_there_before_may_have_been_read():
     history = recorded("w(x1) w(y1) | w(x-) w(y2)", "r(x-) r(y1)")
     lines = repr(explained_record(judge_recorded(history, "read-atomic"), Budget()))

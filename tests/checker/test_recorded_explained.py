@@ -126,6 +126,7 @@ class Looked:
         return False
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(ASKED))
 def test_each_step_of_an_explanation_is_in_the_history(history, name):
     judged = judge_recorded(history, name)
@@ -139,6 +140,7 @@ def test_each_step_of_an_explanation_is_in_the_history(history, name):
             assert before.target == after.source
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(ASKED))
 def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
     judged = judge_recorded(history, name)
@@ -152,6 +154,7 @@ def test_nothing_of_a_forbidden_part_can_be_left_out(history, name):
         assert judge_recorded(less, name).verdict == "allowed"
 
 
+@pytest.mark.slow
 @given(drawn() | wild(), st.data())
 def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
     kept = data.draw(st.lists(st.booleans(), min_size=len(history.key), max_size=len(history.key)))
@@ -161,6 +164,7 @@ def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
             assert judge_recorded(history, name).verdict == "forbidden"
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(ORDERED))
 def test_the_ways_leave_no_order_of_versions(history, name):
     judged = judge_recorded(history, name)
@@ -184,6 +188,7 @@ def test_the_ways_leave_no_order_of_versions(history, name):
         )
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_a_recorded_history_stands_where_its_verdicts_say(history):
     checked = check_recorded("h", history)
@@ -200,17 +205,20 @@ def test_a_recorded_history_stands_where_its_verdicts_say(history):
     assert [*check_lines(checked, every=True)][-1].startswith("Assumed")
 
 
+@pytest.mark.slow
 @given(histories(predicates=True, observed=True))
 def test_no_level_holds_where_a_weaker_one_fails(history):
     found = check(history, [level(name) for name in levels()])
     assert found.standing.strongest or found.standing.weakest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", litmus_names())
 def test_no_level_holds_of_a_litmus_test_where_a_weaker_one_fails(name):
     assert check(litmus(name), [level(one) for one in levels()]).standing
 
 
+@pytest.mark.slow
 def test_what_implies_what_is_what_compare_finds():
     """Between neighbours of the catalogue's own levels: of abstract histories, and of log-serializable on tables."""
     abstract, tables = compare([level(name) for name in levels()]).lattices
@@ -261,6 +269,7 @@ NAMED = {
 """By anomaly the weakest level that fails, and sessions that show it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_an_anomaly_has_its_name_at_the_weakest_level_that_fails(name):
     weakest, *sessions = NAMED[name]
@@ -284,6 +293,7 @@ OF_THE_CATALOGUE = {
 """By history of the catalogue the anomaly that it is called after."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_THE_CATALOGUE)
 def test_a_history_of_the_catalogue_is_named_by_what_the_weakest_levels_forbid(name):
     checked = check(litmus(name), [level(one) for one in levels()])

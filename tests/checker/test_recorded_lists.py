@@ -156,6 +156,7 @@ def drawn(draw, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), most=4
     return sessions, transactions, status
 
 
+@pytest.mark.slow
 @given(drawn())
 def test_the_levels_of_the_catalogue_say_the_same(made):
     held = allowed_by_the_catalogue(*made, LEVELS)
@@ -175,6 +176,7 @@ def test_each_cycle_is_confirmed(made, name):
         assert not confirmed(judged.lists or judged.history, name, judged.cycle[:-1])
 
 
+@pytest.mark.slow
 @given(drawn(most=6), st.sampled_from(LEVELS))
 @example(
     ([0] * 4, [[(0, 0)], [(0, 1)], [(0, 2)], [(0, (1, 0, 2))]], [COMMITTED] * 4),
@@ -187,6 +189,7 @@ def test_every_verdict_is_explained(made, name):
     assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
 
 
+@pytest.mark.slow
 @given(drawn(), st.sampled_from(LEVELS))
 def test_nothing_of_a_forbidden_part_can_be_left_out(made, name):
     judged = judge_recorded(listed(*made), name)
@@ -200,6 +203,7 @@ def test_nothing_of_a_forbidden_part_can_be_left_out(made, name):
         assert judge_recorded(less, name).verdict == "allowed"
 
 
+@pytest.mark.slow
 @given(drawn(ends=[COMMITTED], most=6))
 def test_a_history_of_lists_stands_where_its_verdicts_say(made):
     history = listed(*made)
@@ -309,6 +313,7 @@ FLAWED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FLAWED)
 def test_what_no_order_of_appends_gives_has_its_name_at_every_level(what):
     transactions, status, name, words = FLAWED[what]
@@ -332,6 +337,7 @@ ORDERS = {
 """By anomaly the weakest level that fails, two transactions, and which lists others read."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERS)
 def test_an_order_that_lists_show_is_looked_at(name):
     weakest, transactions, *seen = ORDERS[name]

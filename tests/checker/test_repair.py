@@ -8,6 +8,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 REPAIRED, PLAIN = "delta-write-serializable-repaired", "delta-write-serializable"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n", [2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
 )
@@ -18,6 +19,7 @@ def test_the_repaired_checks_keep_the_promise_up_to_the_bound(n):
     assert (answer.by, answer.found) == ("symbolic", False)
 
 
+@pytest.mark.slow
 def test_the_plain_checks_do_not():
     answer = separate(spec(PLAIN), spec("write-serializable"), scope("table"))
     assert answer.transactions == 3
@@ -31,12 +33,14 @@ def test_the_repair_refuses_more_and_never_less():
     assert separate(spec(PLAIN), spec(REPAIRED), scope("table")).transactions == 3
 
 
+@pytest.mark.slow
 def test_it_still_allows_the_reorder():
     kept = run(litmus("reorder"), protocol(REPAIRED)).run.transactions
     assert {t.outcome for t in kept.values()} == {"committed"}
     assert separate(spec(REPAIRED), spec("log-serializable"), scope("table")).transactions == 2
 
 
+@pytest.mark.slow
 def test_its_cost_has_a_smallest_example():
     """A history that is write-serializable, that the plain checks admit, and that it refuses."""
     text = separate(spec(PLAIN), spec(REPAIRED), scope("table")).litmus

@@ -65,6 +65,7 @@ def text(found):
     return page(found, *replays, advised=[advised])
 
 
+@pytest.mark.slow
 def test_the_report_reads_as_it_should(text):
     if os.environ.get("ISOLITMUS_UPDATE"):
         GOLDEN.write_text(text, "utf-8")
@@ -99,6 +100,7 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed(text):
     outline = Outline(text)
     assert outline.headings[0] == 1
@@ -112,6 +114,7 @@ def test_the_page_is_well_formed(text):
     assert text.count("<svg") == text.count('role="img"') == text.count("<figure>")
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone(text):
     outline = Outline(text)
     assert not outline.tags & {"script", "link", "img", "iframe", "object", "base"}
@@ -123,6 +126,7 @@ def test_the_page_stands_alone(text):
     assert "undefined" not in text
 
 
+@pytest.mark.slow
 def test_every_edge_of_the_violation_has_its_reason_on_the_page(found, text):
     for edge in found.violation.cycle:
         assert escape(f"{edge.source} before {edge.target}, because {edge.why}") in text
@@ -161,6 +165,7 @@ def test_what_is_equal_stands_once(text):
     assert "The verdicts of 4 levels: 1 allowed, 3 forbidden</summary>" in text
 
 
+@pytest.mark.slow
 def test_advice_says_whether_it_was_found_to_help(found, text):
     assert "What to do about it" in text
     assert "✓ Checked.</span> It was checked. It costs." in text
@@ -176,6 +181,7 @@ def test_the_foot_says_how_the_page_was_made(text):
     assert "<code>isolitmus demo --out report</code>" in foot
 
 
+@pytest.mark.slow
 def test_what_differs_is_marked_in_words_too(found):
     predicted = run(found.litmus, protocol("delta-write-serializable"))
     versions = [dict(tables) for tables in predicted.run.versions]
@@ -197,6 +203,7 @@ def test_what_differs_is_marked_in_words_too(found):
     assert 'class="differs"' not in page(found, replayed(predicted))
 
 
+@pytest.mark.slow
 def test_what_was_not_run_or_not_found_is_said(found):
     predicted = run(found.litmus, protocol("delta-write-serializable"))
     shown = page(found, Replay(predicted, None, ()), headline="Nothing was replayed.")
@@ -217,6 +224,7 @@ b = "DELETE FROM t"
 '''
 
 
+@pytest.mark.slow
 def test_text_is_escaped(found):
     judged = run(read_litmus(EVIL, "evil"), protocol("delta-serializable"))
     shown = page(replace(found, litmus=judged.litmus), replayed(judged), headline="<script>")
@@ -249,6 +257,7 @@ def test_light_and_dark_have_contrast(text):
         assert (b + 0.05) / (a + 0.05) >= 4.5, (front, back)
 
 
+@pytest.mark.slow
 def test_a_run_and_verdicts_show_themselves_in_a_notebook():
     judged = run(litmus("hole-partitioned"), protocol("delta-write-serializable"))
     skew = check(litmus("history-write-skew"), [level(name) for name in LEVELS[1:3]])

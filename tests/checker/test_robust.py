@@ -62,6 +62,7 @@ def word(names, promise, under=WEAK):
     return robustness(jobs(names), protocol(under), promise)
 
 
+@pytest.mark.slow
 def test_serializable_is_safe_without_untracked_reads():
     """Theorem 5, for these jobs: nothing goes back."""
     under = protocol("delta-serializable")
@@ -70,6 +71,7 @@ def test_serializable_is_safe_without_untracked_reads():
     assert all(set(one.lemmas) == {"nothing goes back"} for one in answers)
 
 
+@pytest.mark.slow
 def test_the_hole_is_found():
     """The clean-up, the late order and the report (Theorem 6): no order gives the table."""
     found = word(("ingest", "cleanup", "report"), WRITE)
@@ -81,6 +83,7 @@ def test_the_hole_is_found():
     assert isinstance(judged.levels[WRITE], Forbidden)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "said"),
     [
@@ -95,6 +98,7 @@ def test_two_that_may_meet_a_row_are_safe(names, said):
     assert word(names, WRITE).word == said
 
 
+@pytest.mark.slow
 def test_domains_are_a_repair():
     """Ingest only today and clean up only before: the days never meet, and the proof needs no more."""
     text = """
@@ -116,6 +120,7 @@ def test_domains_are_a_repair():
         assert robustness(read_workload(text, "days"), protocol(WEAK), promise).word == "safe"
 
 
+@pytest.mark.slow
 def test_what_a_client_reads_outside_is_seen():
     """Check, then append: no commit check knows of the check, and at Serializable the order of the log breaks."""
     text = TABLE + (
@@ -152,6 +157,7 @@ def test_repairs_are_proved():
     assert any("NOT EXISTS" in title for title in repairs)
 
 
+@pytest.mark.slow
 def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
     """The certificate: each text by itself, as any solver reads it."""
     found = robustness(workload("shop"), protocol(WEAK), WRITE)
@@ -163,6 +169,7 @@ def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
         assert str(solver.check()) == "unsat"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work", [workload("shop"), jobs(("ingest", "cleanup", "report"))], ids=["shop", "hole"]
 )
@@ -254,6 +261,7 @@ def test_what_is_unsafe_has_a_test_that_reads_back(names):
             assert re.fullmatch(r"[\w.\[\] ]+", one.danger.schedule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "under", ["databricks-serializable-newest", "databricks-serializable-newest-rows"]
 )
@@ -271,6 +279,7 @@ def test_of_a_check_that_looks_at_rows_nothing_is_proved(under):
 UPSERTS = ("ingest", "upsert", "cleanup")
 
 
+@pytest.mark.slow
 def test_conflicts_and_what_one_sees_are_told_apart():
     """Upsert misses an append that a clean-up takes away: an order gives that table, and no order its conflicts."""
     found = word(UPSERTS, "write-serializable")
@@ -285,6 +294,7 @@ def test_conflicts_and_what_one_sees_are_told_apart():
     assert word(UPSERTS, "log-serializable", "delta-serializable").seen == "safe"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", PROMISES)
 def test_who_explains_what_one_sees(promise):
     """Rows came and went between two versions: only conflicts know of them."""

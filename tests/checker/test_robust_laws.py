@@ -74,6 +74,7 @@ KNOWN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", KNOWN, ids=lambda small: "-".join(small.jobs))
 def test_what_a_search_finds_is_not_safe(small):
     assert "write-serializable" in small.broken("delta-write-serializable")

@@ -100,6 +100,7 @@ def test_a_cycle_by_way_of_a_read_says_why():
     assert any(line.startswith("    n1 ==>") and line.endswith(" n2") for line in drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SNAPSHOTS)
 @given(test=litmus_tests(most=4))
 def test_whoever_reads_snapshots_of_one_log_is_prefix_consistent_unchecked(test, name):
@@ -108,6 +109,7 @@ def test_whoever_reads_snapshots_of_one_log_is_prefix_consistent_unchecked(test,
     assert judge_execution(execute(test), level(name))
 
 
+@pytest.mark.slow
 @given(litmus_tests(most=4))
 def test_reads_are_beside_the_transactions(test):
     execution = execute(test)

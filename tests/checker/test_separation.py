@@ -40,6 +40,7 @@ def kinds(answer):
     return sorted(type(s).__name__ for s in answer.litmus.transactions.values())
 
 
+@pytest.mark.slow
 def test_write_serializable_reorders_a_delete_and_an_insert(table, by):
     answer = ask(table, "delta-write-serializable", "log-serializable", by=by)
     assert answer.transactions == 2
@@ -49,6 +50,7 @@ def test_write_serializable_reorders_a_delete_and_an_insert(table, by):
     assert answer.examined == {"symbolic": 1, "exhaustive": 31}[by]
 
 
+@pytest.mark.slow
 def test_a_reader_in_between_makes_it_not_serializable(table, by):
     answer = ask(table, "delta-write-serializable", "serializable", by=by)
     assert answer.transactions == 3
@@ -91,6 +93,7 @@ def test_snapshot_isolation_allows_write_skew(table):
     assert {t.outcome for t in skewed.run.transactions.values()} == {"committed"}
 
 
+@pytest.mark.slow
 def test_the_answer_s_file_holds_what_the_model_predicts(table):
     answer = ask(table, "delta-write-serializable", "serializable")
     assert answer.litmus.expect == {}
@@ -115,6 +118,7 @@ def test_who_reads_snapshots_along_the_log_reads_prefixes(table):
     assert answer.found is False
 
 
+@pytest.mark.slow
 def test_the_same_question_gives_the_same_history(table):
     first, second = (ask(table, "delta-write-serializable", "log-serializable") for _ in range(2))
     assert first.litmus.text == second.litmus.text
@@ -165,6 +169,7 @@ def test_a_spec_that_needs_what_runs_do_not_have_is_refused(table):
         separate(mine, spec("serializable"), table)
 
 
+@pytest.mark.slow
 def test_the_level_inversion():
     """What has no effect is not checked at Serializable, and may abort at WriteSerializable."""
     stricter, weaker = spec("delta-serializable"), spec("delta-write-serializable")
@@ -182,6 +187,7 @@ def test_the_level_inversion():
     assert answer.violation.axiom == "ConcurrentAppendException"
 
 
+@pytest.mark.slow
 def test_what_ships_is_asked_before_the_answer_is_none(table):
     """A read that no footprint has is in no statement of the universe, but it is in the catalogue."""
     question = spec("delta-serializable"), spec("log-serializable")
@@ -193,6 +199,7 @@ def test_what_ships_is_asked_before_the_answer_is_none(table):
     assert str(done.levels["log-serializable"]) == "forbidden"
 
 
+@pytest.mark.slow
 def test_beyond_a_bound_of_one_s_own_what_ships_is_named_and_not_found():
     hole = spec("delta-write-serializable"), spec("delta-write-serializable-repaired")
     few = separate(*hole, transactions=[2])
@@ -231,6 +238,7 @@ ASKED = ("log-serializable", "serializable", "write-serializable", "snapshot-iso
 DELTA_PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-snapshot-isolation")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", DELTA_PROTOCOLS)
 def test_of_what_finds_nothing_to_do_separate_finds_what_a_sweep_counts(under):
     """Not recorded it is a reader, recorded it is a writer."""
@@ -250,6 +258,7 @@ def test_of_what_finds_nothing_to_do_separate_finds_what_a_sweep_counts(under):
         assert answer.found == (counted.unexplained > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", DELTA_PROTOCOLS)
 def test_what_finds_nothing_to_do_is_in_its_file_what_it_is_in_the_search(under):
     """A file has no empty versions: who read one read the version before. Also the other way, for what a level
@@ -272,6 +281,7 @@ def test_what_finds_nothing_to_do_is_in_its_file_what_it_is_in_the_search(under)
         assert (answer.found, answer.by) == (found, "exhaustive")
 
 
+@pytest.mark.slow
 def test_between_levels_what_finds_nothing_to_do_is_taken_for_recorded():
     inside = replace(scope("two-partitions"), noops="keep")
     for a, b in permutations(ASKED, 2):
@@ -285,6 +295,7 @@ def test_between_levels_what_finds_nothing_to_do_is_taken_for_recorded():
         )
 
 
+@pytest.mark.slow
 def test_a_solver_does_not_know_what_a_protocol_drops():
     inside = replace(scope("two-partitions"), noops="keep")
     with pytest.raises(IsolitmusError, match="delta-serializable does not record every commit"):

@@ -36,6 +36,7 @@ def footprint(sql, **rest):
     return event.effect.footprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "whole", "files"),
     [

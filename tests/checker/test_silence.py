@@ -99,6 +99,7 @@ def test_a_history_that_leaves_something_open_is_silent_if_no_completion_is_allo
     assert str(check_history(History.parse("w1(x1) c1 w2(y2) c2"), said)) == "allowed"
 
 
+@pytest.mark.slow
 def test_a_search_counts_what_only_a_silence_keeps_from_being_found():
     universe = scope("two-partitions")
     for a, b in ((protocol("delta-write-serializable"), QUIET), (QUIET, SAME)):
@@ -117,6 +118,7 @@ def test_a_search_counts_what_only_a_silence_keeps_from_being_found():
         assert f", {open_} candidates silent" in str(answers[0])
 
 
+@pytest.mark.slow
 def test_without_a_silence_nothing_is_counted():
     names = "delta-serializable", "log-serializable"
     assert (
@@ -128,6 +130,7 @@ def read_or_named(name):
     return level(name) if name == "log-serializable" else protocol(name)
 
 
+@pytest.mark.slow
 def test_in_the_abstract_universe_silent_histories_are_left_out():
     said = read('"S" with ww from versions acyclic wr | ww | rw as c silent wr as read', "s")
     for by in ("symbolic", "exhaustive"):
@@ -138,6 +141,7 @@ def test_in_the_abstract_universe_silent_histories_are_left_out():
         assert str(check_history(found.litmus.history, said)) == "forbidden"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noops", ["skip", "keep"])
 def test_a_sweep_counts_them_apart(noops):
     universe = replace(scope("two-partitions"), noops=noops)
@@ -156,6 +160,7 @@ def test_a_sweep_counts_them_apart(noops):
     ]
 
 
+@pytest.mark.slow
 def test_a_matrix_has_them_apart():
     (cell,) = predicted(
         matrix("pairs"), [QUIET], [Place("delete-row", "insert", "same partition")]

@@ -100,6 +100,7 @@ REWRITES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sql", "wanted"), (APPENDS | OVERWRITES | MERGES | REWRITES).items())
 def test_footprints(sql, wanted):
     footprint = done(sql).footprint

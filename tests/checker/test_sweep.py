@@ -124,6 +124,7 @@ def by_values(layout, statements=10):
     return replace(whole, statements=tuple(whole.statements[k] for k in statements))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_kernel_counts_as_bits_do(small, n):
     asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in MANY]
@@ -132,6 +133,7 @@ def test_the_kernel_counts_as_bits_do(small, n):
     assert {name: found[:2] for name, found in counts(done).items()} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "n", "statements"),
     [
@@ -185,6 +187,7 @@ def kept(inside, n, protocol, judged):
     return tuple(tally)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "n", "chosen"),
     [
@@ -209,6 +212,7 @@ def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n, chosen):
     )
 
 
+@pytest.mark.slow
 def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
     """A protocol over rows (whose forks pairs do not know), one that more commits can appease."""
     rows = read(
@@ -222,6 +226,7 @@ def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
         assert counts(done) == one_by_one(inside, 2, asked, judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_frames_made_of_numbers_are_frames(layout):
     """Relation by relation, set by set, on random candidates, whatever they overwrote."""
@@ -265,6 +270,7 @@ def pinned(scope, n, *found):
     return pytest.param(scope, n, found, marks=slow, id=f"{scope}-{n}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n", "expected"),
     [
@@ -291,6 +297,7 @@ def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(name, n, expecte
     assert all(counted[2:4] == (0, 0) for counted in repaired)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_what_is_not_executed_would_be_explained(small, n):
     """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order explains every
@@ -341,6 +348,7 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
     assert all_of(sweep(small, 2)) == whole
 
 
+@pytest.mark.slow
 def test_shards_hold_every_candidate_once(small):
     for largest in (1, 50, 10_000):
         cut = shards(small, 3, largest)
@@ -366,6 +374,7 @@ statements = ["UPDATE t SET id = 2147483647 WHERE part = 0", "UPDATE t SET id = 
     assert done.protocols["delta-serializable"].admitted == 3
 
 
+@pytest.mark.slow
 def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small, monkeypatch):
     monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "SAMPLE", 0.2)
     with pytest.raises(IsolitmusError) as error:
@@ -383,6 +392,7 @@ def test_specs_that_a_sweep_has_no_names_for_are_refused(small):
         sweep(small, 2, levels=[spec("causal")])
 
 
+@pytest.mark.slow
 def test_what_a_sweep_finds_is_in_its_json(small):
     document = json.loads(json.dumps(sweep(small, 2).to_json()))
     levels = document["protocols"]["delta-write-serializable"]["levels"]
@@ -409,6 +419,7 @@ def by_solver(inside, n, protocol, level=None):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "statements"), [(2, 4), pytest.param(2, 7, marks=pytest.mark.slow), pytest.param(3, 3, marks=pytest.mark.slow)]
 )  # fmt: skip

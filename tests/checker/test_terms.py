@@ -51,6 +51,7 @@ def said(text, row):
     return *map(z3.simplify, truth), terms.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", EXACT)
 @settings(max_examples=40)
 @given(row=st.tuples(NUMBERS, NUMBERS, TEXTS))

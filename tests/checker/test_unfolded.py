@@ -134,6 +134,7 @@ class Graph:
         )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(shuffled())
 def test_the_levels_are_those_of_the_graphs(history):
@@ -179,6 +180,7 @@ def test_what_they_admit_and_forbid(text, holds, fails):
     assert [name for name in (*holds, *fails) if admits(frame, level(name))] == holds
 
 
+@pytest.mark.slow
 def test_what_is_taken_for_granted_of_operations_is_said():
     said = separate(level("pl-cs"), level("pl-2l")).assumptions
     assert "writes come in the order of the keys" in said

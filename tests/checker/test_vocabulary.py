@@ -66,6 +66,7 @@ def test_runs_have_the_names_of_logs_and_of_delta():
     assert tuple(name for name in RELATIONS if name in HISTORIES | LOGS | DELTA) == BASIC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [False, True])
 def test_a_circuit_of_tables_has_them_all(reads):
     searched = scope("table")

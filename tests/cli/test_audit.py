@@ -74,6 +74,7 @@ def test_one_log_that_cannot_be_read_does_not_keep_the_others_from_it(call, reor
     assert err.count("there is no such folder") == err.count("\n") == 2
 
 
+@pytest.mark.slow
 def test_page(call, reordered, tmp_path):
     page = tmp_path / "audit.html"
     call("audit", reordered, "--html", page)

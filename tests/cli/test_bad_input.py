@@ -110,6 +110,7 @@ def number(text, part):
     return text[: text.index(part)].count("\n") + 1
 
 
+@pytest.mark.slow
 def test_what_the_cases_are_made_of_is_right(call):
     Path("bad.toml").write_text(LITMUS)
     assert call(*RUN)[0] == 0
@@ -124,6 +125,7 @@ def test_what_the_cases_are_made_of_is_right(call):
 # Names and options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -264,6 +266,7 @@ def test_an_answer_that_cannot_be_saved(call):
 # Specs: what a text can have wrong is in tests/specs/test_cat.py
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -331,6 +334,7 @@ def test_toml_beyond_any_measure(refusal, value, problem):
 TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part INT'\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -485,6 +489,7 @@ def test_a_version_that_the_run_does_not_have_is_a_difference(call):
 # Scope files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -515,6 +520,7 @@ def test_scope_files(refusal, old, new, message):
     assert refusal(*SEPARATE, "--universe", "bad.toml").startswith(f"bad.toml{message}")
 
 
+@pytest.mark.slow
 def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
     monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "SAMPLE", 0.1)
     Path("lines.toml").write_text(changed(SCOPE, ', "DELETE FROM t WHERE id = 1"', ',\n"DELETE FROM t",\n"DELETE FROM u"'))  # fmt: skip
@@ -531,6 +537,7 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
 # Abstract histories: the defects are in tests/model/test_history.py
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

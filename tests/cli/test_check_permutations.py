@@ -1,3 +1,5 @@
+import pytest
+
 """``check`` of PostgreSQL's isolation tests: each permutation, a folder with other histories, what is not read."""
 
 SPEC = """\
@@ -30,6 +32,7 @@ step fill: INSERT INTO t VALUES (1);
 """
 
 
+@pytest.mark.slow
 def test_a_folder_of_permutations_and_others(tmp_path, call):
     (tmp_path / "h.spec").write_text(SPEC)
     (tmp_path / "h.out").write_text(OUTPUT)
@@ -44,6 +47,7 @@ def test_a_folder_of_permutations_and_others(tmp_path, call):
     assert "a.txt" not in out
 
 
+@pytest.mark.slow
 def test_permutations_are_asked_what_they_have(tmp_path, call):
     (tmp_path / "h.spec").write_text(SPEC)
     (tmp_path / "h.out").write_text(OUTPUT.split("\n\n\n", maxsplit=1)[0] + "\n")

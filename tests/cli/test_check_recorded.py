@@ -79,6 +79,7 @@ def refusal(call):
     return refusal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["auto", "its own"])
 @pytest.mark.parametrize("form", LOST)
 def test_a_lost_update_is_one_in_each_format(call, form, said):
@@ -90,6 +91,7 @@ def test_a_lost_update_is_one_in_each_format(call, form, said):
     assert "The weakest level that fails is snapshot-isolation (lost update);" in out
 
 
+@pytest.mark.slow
 def test_the_short_json_of_dbcop_is_read(call):
     sessions = [[{"events": events, "committed": True}] for events in EVENTS]
     Path("h.json").write_text(json.dumps(sessions), "utf-8")
@@ -106,6 +108,7 @@ def test_levels_are_asked_by_name(call):
     assert call("check", path, "--time", "0")[0] == 3
 
 
+@pytest.mark.slow
 def test_a_folder_is_all_the_histories_in_it(call):
     Path("all").mkdir()
     for form in ("cobra", "elle", "plume"):
@@ -122,6 +125,7 @@ def test_a_folder_is_all_the_histories_in_it(call):
     ]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_one_sentence_each_and_stops_nothing(call):
     allowed, lost = "w(0,1,0,0)\nr(0,1,1,1)\n", LOST["plume"]["h.txt"]
     status, out, err = call("check", written({"all/b.txt": allowed, "all/a.txt": "x(1)"}))
@@ -269,6 +273,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_is_wrong_is_one_sentence(refusal, what):
     written({"h.txt": PLUME})
@@ -293,6 +298,7 @@ def test_a_length_that_lies_takes_no_memory(refusal):
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dbcop", "elle", "awdit", "plume", "cobra"])
 def test_wherever_a_file_ends_it_is_a_history_or_a_sentence(call, form):
     ((name, content), *_) = LOST[form].items()
@@ -303,6 +309,7 @@ def test_wherever_a_file_ends_it_is_a_history_or_a_sentence(call, form):
         assert status in (0, 1) or (status == 2 and err.count("\n") == 1), (size, err)
 
 
+@pytest.mark.slow
 def test_lists(call, tmp_path, monkeypatch):
     """Two that read nothing of each other's list, and append to their own: write skew."""
     monkeypatch.chdir(tmp_path)

@@ -22,6 +22,7 @@ claimed = { outcome = { delete = "aborted" } }
 """
 
 
+@pytest.mark.slow
 def test_claims_are_listed_by_edition_verdict_and_word(call):
     listed = {
         words: [line.split()[0] for line in call("claims", *words)[1].splitlines()]
@@ -41,6 +42,7 @@ def test_claims_are_listed_by_edition_verdict_and_word(call):
     assert set(all_three) <= {"D23"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -56,6 +58,7 @@ def test_what_is_asked_wrongly_is_told(call, words, problem):
     assert (status, problem in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_verdict_comes_out_and_what_was_not_run_is_told(call):
     status, out, _ = call("claims", "verify", "D46", "D52", "D63")
     assert (status, out.splitlines()) == (
@@ -69,6 +72,7 @@ def test_a_verdict_comes_out_and_what_was_not_run_is_told(call):
     )
 
 
+@pytest.mark.slow
 def test_without_its_engine_a_claim_is_undecided(call):
     status, out, _ = call("claims", "verify", "D2", "D46")
     assert (
@@ -117,6 +121,7 @@ def test_what_speaks_for_a_claim_that_is_recorded_as_refuted_contradicts_it(call
     assert "on model: as the claim has it, which is not recorded" in out
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_be_started_has_no_answer(monkeypatch):
     from isolitmus.conformance import verifying
     from isolitmus.model.errors import EngineUnavailable

@@ -16,6 +16,7 @@ from isolitmus.specs import litmus
 from isolitmus.specs.catalogue import levels, protocols, relatives
 
 
+@pytest.mark.slow
 def test_separate_prints_the_answer_and_exits_1(call):
     status, out, err = call("separate", "delta-write-serializable", "log-serializable")
     assert (status, err) == (1, "")
@@ -23,6 +24,7 @@ def test_separate_prints_the_answer_and_exits_1(call):
     assert "One serial order of the writers gives the table: delete insert." in out
 
 
+@pytest.mark.slow
 def test_separate_as_json_has_the_contract_s_keys(call):
     status, out, _ = call("separate", "delta-write-serializable", "log-serializable", "--json")
     answer = json.loads(out)
@@ -70,6 +72,7 @@ def test_what_is_neither_proved_nor_found_is_unknown(call):
     assert "None admitted by log-serializable, forbidden by read-atomic: up to 2" in out
 
 
+@pytest.mark.slow
 def test_separate_asks_abstract_histories_where_no_side_needs_a_table(call, tmp_path):
     path = tmp_path / "skew.toml"
     question = ("snapshot-isolation", "serializable")
@@ -83,6 +86,7 @@ def test_separate_asks_abstract_histories_where_no_side_needs_a_table(call, tmp_
     assert json.loads(out)["universe"] == "table"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", ["table", "abstract"])
 def test_separate_by_enumeration_says_the_same(call, universe):
     answers = []
@@ -97,6 +101,7 @@ def test_separate_by_enumeration_says_the_same(call, universe):
         assert answers[0][key] == answers[1][key]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -162,6 +167,7 @@ def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
     assert asked == ["reorder on model (1) under delta-serializable"]
 
 
+@pytest.mark.slow
 def test_a_protocol_of_one_s_own_may_admit_what_is_found(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = '"Weak" (* mine *) empty unseen & removes-meets-removes as Conflict'
@@ -204,6 +210,7 @@ def test_a_protocol_is_not_asked_of_abstract_histories(call):
     assert "which abstract histories do not have" in err
 
 
+@pytest.mark.slow
 def test_separate_both_says_how_the_two_stand(call):
     status, out, _ = call(
         "separate", "serializable", "log-serializable", "--both", "--transactions", "2", "--json"
@@ -214,6 +221,7 @@ def test_separate_both_says_how_the_two_stand(call):
     assert there["relation"] == back["relation"] == "weaker"
 
 
+@pytest.mark.slow
 def test_separate_none_exits_0_and_a_time_limit_3(call):
     status, out, _ = call("separate", "log-serializable", "write-serializable")
     assert status == 0
@@ -223,6 +231,7 @@ def test_separate_none_exits_0_and_a_time_limit_3(call):
     assert out.startswith("Unknown")
 
 
+@pytest.mark.slow
 def test_separate_goes_beyond_the_sizes_of_the_scope(call):
     status, out, _ = call(
         "separate", "delta-write-serializable", "write-serializable", "--transactions", "4..5"
@@ -231,6 +240,7 @@ def test_separate_goes_beyond_the_sizes_of_the_scope(call):
     assert out.startswith("4 transactions admitted by")
 
 
+@pytest.mark.slow
 def test_what_separate_saves_runs(call, tmp_path):
     path = tmp_path / "found.toml"
     call("separate", "delta-write-serializable", "serializable", "--save", path)
@@ -282,6 +292,7 @@ def test_check_judges_a_schedule_and_an_abstract_history(call):
     assert set(skew) >= {"history", "transactions", "operations", "levels", "seconds"}
 
 
+@pytest.mark.slow
 def test_show_lists_everything_a_line_each(call):
     status, out, _ = call("show", "--json")
     entries = json.loads(out)
@@ -349,6 +360,7 @@ def test_demo_keeps_what_it_found_where_delta_cannot_be_had(call, tmp_path, monk
     assert len(list((tmp_path / "out").glob("*.toml"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -374,6 +386,7 @@ def test_bad_input_is_one_message_and_status_2(call, words, message):
     assert message in err
 
 
+@pytest.mark.slow
 def test_help_imports_no_verb():
     script = (
         "import sys; sys.argv = ['isolitmus', '--help']\n"
@@ -416,6 +429,7 @@ def test_histories_that_look_abstract_are_looked_for_among_statements(call):
     assert "runs as expected.\n" in out
 
 
+@pytest.mark.slow
 def test_no_engine_is_started_if_nothing_was_found(call, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))  # no Java there
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -469,6 +483,7 @@ def test_a_sweep_s_smallest_are_carried_out(call):
     assert carried["litmus"] == "two-partitions-2-delta-write-serializable-not-log-serializable"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -488,6 +503,7 @@ def test_what_cannot_be_carried_out_is_one_sentence(call, words, message):
     assert message in err
 
 
+@pytest.mark.slow
 def test_where_nothing_is_assumed_nothing_is_said_of_that(call):
     status, out, _ = call("separate", "serializable", "snapshot-isolation", "--unbounded")
     assert status == 0
@@ -495,6 +511,7 @@ def test_where_nothing_is_assumed_nothing_is_said_of_that(call):
     assert "Assumed" not in out
 
 
+@pytest.mark.slow
 def test_a_compiled_file_that_is_cut_short_is_one_sentence(tmp_path):
     """Python says of it only EOFError, and typer takes that for who ended the input."""
     command = [sys.executable, "-m", "isolitmus", "show", "serializable"]

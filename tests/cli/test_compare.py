@@ -23,6 +23,7 @@ def mine(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_level_of_ones_own_is_placed_among_all_that_ship(call, mine):
     status, out, err = call("compare", mine, *IN_ABSTRACT)
     assert (status, err) == (0, "")
@@ -31,6 +32,7 @@ def test_a_level_of_ones_own_is_placed_among_all_that_ship(call, mine):
     assert "snapshot-isolation admits, mine forbids: " in out
 
 
+@pytest.mark.slow
 def test_without_names_all_levels_are_compared(call):
     status, out, _ = call("compare", *IN_ABSTRACT, "--json")
     (lattice,) = json.loads(out)["lattices"]
@@ -39,6 +41,7 @@ def test_without_names_all_levels_are_compared(call):
     assert named | {*json.loads(out)["apart"]} == {*levels()}
 
 
+@pytest.mark.slow
 def test_two_specs_say_the_same_by_both_commands(call):
     names = ("write-serializable", "snapshot-isolation")
     sentence = (
@@ -49,6 +52,7 @@ def test_two_specs_say_the_same_by_both_commands(call):
     assert sentence in call("compare", *names)[1]
 
 
+@pytest.mark.slow
 def test_the_picture_has_every_level_and_every_step(call):
     status, picture, _ = call(
         "compare", "serializable", "causal", "read-atomic", *IN_ABSTRACT, "--as", "svg"
@@ -61,6 +65,7 @@ def test_the_picture_has_every_level_and_every_step(call):
     assert picture.count('<path class="edge"') == 2
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone(call, tmp_path):
     page = tmp_path / "levels.html"
     status, _, _ = call("compare", "serializable", "causal", *IN_ABSTRACT, "--html", page)
@@ -71,6 +76,7 @@ def test_the_page_stands_alone(call, tmp_path):
     assert "causal</strong>" in text
 
 
+@pytest.mark.slow
 def test_a_table_has_every_pair(call):
     _, out, _ = call(
         "compare", "serializable", "causal", "read-atomic", *IN_ABSTRACT, "--as", "csv"
@@ -81,6 +87,7 @@ def test_a_table_has_every_pair(call):
     assert "abstract,serializable,read-atomic,stronger,proved,a history" in rows
 
 
+@pytest.mark.slow
 def test_a_limit_ends_it_with_status_3(call):
     status, out, _ = call("compare", "serializable", "causal", *IN_ABSTRACT, "--time", "0")
     assert status == 3
@@ -88,6 +95,7 @@ def test_a_limit_ends_it_with_status_3(call):
     assert "the time limit of 0 s ended it" in out
 
 
+@pytest.mark.slow
 def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
     strange = tmp_path / "strange.cat"
     strange.write_text('"Strange"\n(* Mine. *)\nempty log as none\n', "utf-8")
@@ -96,6 +104,7 @@ def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
     assert "strange was not compared: universe 'abstract' does not have log." in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -200,6 +200,7 @@ def test_an_application_and_metadata_stop_their_kind(call, delta):
     assert "whoever had begun before" in second["MetadataChangedException"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words", "reason"),
     [
@@ -237,6 +238,7 @@ def test_an_exception_for_a_file_leads_to_show(call):
     assert (status, "cannot read nothing.txt" in err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ConcurrentWriteException", "DELTA_CONCURRENT_WRITE"])
 def test_show_says_it_in_general(call, name):
     status, out, _ = call("show", name)

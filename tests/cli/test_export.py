@@ -14,6 +14,7 @@ LEVELS = ("serializable", "snapshot_isolation", "write_serializable")
 SERIALIZABLE, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
 
 
+@pytest.mark.slow
 def test_both_files_are_written_and_said(call, tmp_path):
     tests, script = tmp_path / "test_reorder.py", tmp_path / "reorder.py"
     status, out, err = call("export", "reorder", "--pytest", tests, "--pyspark", script)
@@ -32,6 +33,7 @@ def test_both_files_are_written_and_said(call, tmp_path):
     assert "isolitmus" not in script.read_text().split('"""', 2)[2]
 
 
+@pytest.mark.slow
 def test_what_separate_saves_is_exported(call, tmp_path):
     found, tests = tmp_path / "found.toml", tmp_path / "test_found.py"
     assert call("separate", "delta-write-serializable", "log-serializable", "--save", found)[0] == 1
@@ -42,6 +44,7 @@ def test_what_separate_saves_is_exported(call, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["pytest", "pyspark"])
 @pytest.mark.parametrize("step", [20, pytest.param(1, marks=pytest.mark.slow)])
 def test_what_is_written_says_what_the_litmus_test_says(form, step):
@@ -61,6 +64,7 @@ def test_what_is_written_says_what_the_litmus_test_says(form, step):
     assert count > 75 // step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -93,6 +97,7 @@ def test_what_cannot_be_exported_is_refused(call, tmp_path, monkeypatch, words, 
     assert not (tmp_path / "FILE").exists()
 
 
+@pytest.mark.slow
 def test_what_is_refused_does_not_keep_others_from_being_written(call, tmp_path):
     file = tmp_path / "test_some.py"
     status, out, err = call("export", "reorder", "session-order", "--pytest", file, "--json")
@@ -102,6 +107,7 @@ def test_what_is_refused_does_not_keep_others_from_being_written(call, tmp_path)
     assert {refused["name"] for refused in document["refused"]} == {"session-order"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["run", "rows", "spark", "held", "whole", "class", "date"])
 def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
     test = litmus("reorder")

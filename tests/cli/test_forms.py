@@ -42,6 +42,7 @@ def say(monkeypatch, capsys):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", PICTURES)
 @pytest.mark.parametrize("verb", DRAWING)
 def test_a_picture_is_all_that_is_printed(say, verb, form):
@@ -62,6 +63,7 @@ def test_as_a_spec_sees_it_all_its_relations_are_drawn(say):
     assert '|"log: ' in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", TABLES)
 def test_a_table_has_the_rows_of_the_document(say, verb):
     words, column = TABLES[verb]
@@ -72,10 +74,12 @@ def test_a_table_has_the_rows_of_the_document(say, verb):
     assert all(row[column] in document for row in rows)
 
 
+@pytest.mark.slow
 def test_json_has_two_names(say):
     assert say("show", "serializable", "--as", "json") == say("show", "serializable", "--json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -32,6 +32,7 @@ def refusal(call, monkeypatch, tmp_path):
     return refusal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -143,6 +144,7 @@ def test_lets_that_double():
 # Litmus files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "columns", "init", "text", "message"),
     [
@@ -191,6 +193,7 @@ def test_a_column_that_is_set_by_its_full_name(call, tmp_path):
 # Evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -217,6 +220,7 @@ def test_evidence_of_another_form(tmp_path, text, message):
 # What a terminal obeys
 
 
+@pytest.mark.slow
 def test_what_a_file_says_is_never_obeyed(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     bad = r"\u001b[31mred\u001b[0m\nisolitmus: all is well \u202e"

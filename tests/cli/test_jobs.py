@@ -28,6 +28,7 @@ def jobs(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_is_predicted_is_written(jobs, call):
     status, out, err = call("predict", "jobs.toml", "--save", "found", "--html", "page.html")
     assert (status, err) == (1, "")
@@ -41,6 +42,7 @@ def test_what_is_predicted_is_written(jobs, call):
     assert call("run", "found")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("jobs")
 def test_json_has_the_keys_of_the_page(call):
     status, out, _ = call(
@@ -60,6 +62,7 @@ def test_json_has_the_keys_of_the_page(call):
     assert [set(way) for way in found["remedies"]] == [keys, keys]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("jobs")
 def test_a_remedy_in_json(call):
     _, out, _ = call("predict", "jobs.toml", "--remedies", "--json")
@@ -125,6 +128,7 @@ LOG = (
 )
 
 
+@pytest.mark.slow
 def test_a_table_says_its_level(jobs, call):
     log = jobs / "events" / "_delta_log"
     log.mkdir(parents=True)
@@ -140,6 +144,7 @@ def test_a_table_says_its_level(jobs, call):
     assert "events is declared with partitioned_by day, and the log of events has none" in err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("jobs")
 def test_which_level_jobs_need(call, tmp_path):
     status, out, err = call("robust", "jobs.toml", "--certificate", "proof", "--save", "broken")
@@ -157,6 +162,7 @@ def test_which_level_jobs_need(call, tmp_path):
     assert call("run", "broken")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("jobs")
 def test_robust_in_json(call):
     words = "--level", "Serializable", "--promise", "log-serializable", "--repairs", "--json"
@@ -175,6 +181,7 @@ def test_robust_in_json(call):
     }
 
 
+@pytest.mark.slow
 def test_several_tables_are_an_assumption(jobs, call):
     """Each counts the other's rows: no table's check sees both, and that they are read at one moment is said."""
     text = "".join(
@@ -196,6 +203,7 @@ def test_a_promise_that_is_none(call):
     assert "--promise is 'serialisable'" in err
 
 
+@pytest.mark.slow
 def test_a_page_of_which_level_jobs_need(jobs, call):
     """Each promise and level, the smallest schedule as a picture, proofs and repairs, all of it escaped."""
     text = JOBS.replace("Two jobs", "<Two> jobs")
@@ -217,6 +225,7 @@ def test_a_page_of_which_level_jobs_need(jobs, call):
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_a_page_of_predictions_has_the_remedies(jobs, call):
     call("predict", "jobs.toml", "--remedies", "--html", "page.html")
     page = (jobs / "page.html").read_text("utf-8")
@@ -224,6 +233,7 @@ def test_a_page_of_predictions_has_the_remedies(jobs, call):
     assert "<li>costs: log-serializable is not kept any more</li>" in page
 
 
+@pytest.mark.slow
 def test_a_page_of_predictions_says_what_is_assumed(jobs, call):
     (jobs / "t.sql").write_text(
         DDL + " TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true')", "utf-8"

@@ -79,6 +79,7 @@ def seen(test, spec, _=None):
 # Files
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_stops_nothing(files, call):
     wrong = TEXT.replace("schedule", "shedule", 1)
     files(a=TEXT, bad=wrong, broken="a = [", other=wrong, foreign=FOREIGN, z=TEXT)
@@ -121,6 +122,7 @@ def test_what_is_up_to_an_optimizer_is_undecided_and_stops_nothing(files, call):
     assert not err
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_litmus_test_is_left_out_where_it_is_found_and_refused_where_it_is_named(
     files, call
 ):
@@ -151,6 +153,7 @@ def test_tests_of_one_name_are_told_apart(files, call):
 # Expectations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", ["", "[expect.delta-serializable]\n"])
 def test_a_run_of_which_nothing_is_expected_is_not_as_expected(files, call, delta, rest):
     files(a=TEXT[: TEXT.index("[expect.")] + rest)
@@ -187,6 +190,7 @@ def failing(error, at):
 WRONG = TEXT.replace('serial      = ["insert"]', "serial = []")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [
@@ -227,6 +231,7 @@ def test_an_engine_that_does_not_start_is_told_once_and_the_model_s_runs_are_the
     assert out.endswith("2 of 2 runs as expected. 2 refused.\n")
 
 
+@pytest.mark.slow
 def test_an_engine_that_ends_is_started_again_for_what_is_left(files, call, delta):
     files(**{f"t{k}": TEXT for k in range(6)})
     starts = delta(failing(EngineUnavailable("the JVM ended"), "t2"))
@@ -248,6 +253,7 @@ def test_an_engine_that_always_ends_is_given_up(files, call, delta):
     assert err == "isolitmus: the JVM ended: t0, t1, t2, t3, t4, t5\n"
 
 
+@pytest.mark.slow
 def test_results_are_printed_as_they_come(files, call, delta, capsys):
     files(**{f"t{k}": TEXT for k in range(4)})
     printed = []
@@ -313,6 +319,7 @@ def test_what_was_found_is_there_though_no_engine_carries_it_out(call, delta, co
     assert [line[:40] for line in answers if line and line[:40] not in out] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_ctrl_c_keeps_what_there_is(files, call, delta, as_json):
     files(a=TEXT, b=TEXT, c=TEXT)
@@ -327,6 +334,7 @@ def test_a_ctrl_c_keeps_what_there_is(files, call, delta, as_json):
         assert out.endswith("Stopped. 2 of 2 runs as expected.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 4])
 def test_so_many_are_carried_out_at_once(files, call, delta, n):
     """They wait for each other: with fewer at a time nothing would come."""
@@ -399,6 +407,7 @@ def lying(field):
 QUICK = ("outcome", "commits")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "field",
     [

@@ -152,6 +152,7 @@ def said(call, monkeypatch, tmp_path):
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_a_damaged_file(said, kind):
     some, name, commands = COMMANDS[kind]
@@ -183,6 +184,7 @@ def test_a_damaged_log(said, logs_in, tmp_path):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pairs.toml", "random.toml"])
 def test_damaged_evidence(name, tmp_path):
     pairs, known = matrix("pairs"), protocols()

@@ -19,6 +19,7 @@ def found(inside):
     return [separate(spec(q.a), spec(q.b), inside, unexplained=q.unexplained) for q in QUESTIONS]
 
 
+@pytest.mark.slow
 def test_all_that_is_advised_helps(found, inside):
     for answer in found:
         given = list(advice(answer, inside))
@@ -35,6 +36,7 @@ def test_all_that_is_advised_helps(found, inside):
         assert alone.checked.endswith("gives this table.")
 
 
+@pytest.mark.slow
 def test_what_does_not_help_is_said(found, inside, monkeypatch):
     fewer = Remedy("Compact less", "So.", "", jobs={"compaction": None})
     monkeypatch.setattr(remedies, "REMEDIES", (fewer,))
@@ -43,6 +45,7 @@ def test_what_does_not_help_is_said(found, inside, monkeypatch):
     assert "the search finds one with 2" in one.checked
 
 
+@pytest.mark.slow
 def test_the_history_gets_the_statements_of_the_remedy(found, inside):
     _, merge, apart = REMEDIES
     for answer in found:

@@ -23,6 +23,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 def test_everything_that_ships_is_listed(call):
     """Each folder of specs/ is a kind; a name of it is listed, and shown in full."""
     status, out, _ = call("show", "--json")
@@ -33,6 +34,7 @@ def test_everything_that_ships_is_listed(call):
     assert shipped == {(kind, name) for kind, name in listed if kind not in ("engine", "exception")}
 
 
+@pytest.mark.slow
 def test_a_matrix_in_full(call):
     status, out, _ = call("show", "pairs")
     assert status == 0
@@ -116,6 +118,7 @@ def test_a_protocol_shows_what_its_labels_hold_of(call):
     assert "empty ConcurrentAppendException        nothing\n" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -169,6 +172,7 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     assert {("two-partitions", 2), ("two-partitions", 3), ("writers-unpartitioned", 3)} <= shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axiom", "says"),
     [
@@ -189,6 +193,7 @@ def test_a_level_that_says_the_same_of_every_history_is_reported(
     assert says in document[0]["trivial"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", every_level())
 def test_no_level_that_ships_says_the_same_of_every_history(name):
     assert triviality(level(name)) is None

@@ -14,6 +14,7 @@ silent unseen & adds-meets-reads as adds
 """
 
 
+@pytest.mark.slow
 def test_a_run_says_what_is_silent_and_what_is_at_most(call):
     status, out, _ = call("run", "restore-loses", "--protocol", ROWS)
     assert status == 0
@@ -41,6 +42,7 @@ def test_a_check_of_what_is_silent_is_no_answer(call, tmp_path):
     assert said["silence"]["axiom"] == "adds"
 
 
+@pytest.mark.slow
 def test_a_matrix_counts_silent_cases_apart(call):
     layout = ("--layout", "unpartitioned with vectors", "--sample", "40")
     status, out, _ = call("matrix", "--protocol", ROWS, *layout)
@@ -61,6 +63,7 @@ def test_a_search_says_how_many_are_silent_and_that_one_admits_at_most(call):
     assert limit in answer["assumptions"]
 
 
+@pytest.mark.slow
 def test_a_protocol_on_a_runtime_is_shown_and_one_that_is_none_refused(call):
     assert call("show", ROWS, "--time", "0.01")[1].startswith(f"{ROWS} (protocol): Databricks")
     status, _, err = call("show", "databricks-serializable-newest@14.2")

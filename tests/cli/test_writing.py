@@ -65,6 +65,7 @@ def test_every_option_that_is_written_is_here():
     assert found == set(WRITERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option"), WRITERS)
 def test_the_second_writer_is_refused(call, tmp_path, monkeypatch, command, option):
     monkeypatch.chdir(tmp_path)
@@ -80,6 +81,7 @@ def test_the_second_writer_is_refused(call, tmp_path, monkeypatch, command, opti
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
     target = tmp_path / "page.html"
     code = f"""if 1:
@@ -145,6 +147,7 @@ def test_a_link_stays_one_and_a_mode_what_it_was(tmp_path):
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.slow
 def test_a_device_is_written_as_it_is(call):
     separate = "separate", "snapshot-isolation", "serializable", "--save"
     status, out, err = call(*separate, "/dev/null")

@@ -145,6 +145,7 @@ def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_is_not(call):
     assert "D10: undecided\n" in out
 
 
+@pytest.mark.slow
 def test_without_java_nothing_is_confirmed(call, monkeypatch, tmp_path):
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -73,6 +73,7 @@ def test_a_protocol_of_another_engine_is_refused(call):
     assert "deltalake 1.6.6 does not implement the protocol 'delta-serializable'" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "wanted"),
     [
@@ -94,6 +95,7 @@ def test_a_statement_becomes_a_call(sql, wanted):
     assert render(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect()) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "mode", "predicate", "rows"),
     [
@@ -126,6 +128,7 @@ def test_a_merge_keeps_its_clauses_in_order():
     assert (request["columns"], request["rows"]) == ([("id", "INT"), ("part", "INT")], [[1, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [

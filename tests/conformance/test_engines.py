@@ -65,6 +65,7 @@ def test_a_name_is_taken_once(other):
             known.offer(replace(scribe, name=name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["deleted-during-spark-optimize", "delta-rs-appends-not-blind"])
 def test_another_writer_that_is_not_installed_is_told_before_anything_starts(
     call, monkeypatch, tmp_path, test
@@ -93,6 +94,7 @@ def test_what_needs_nothing_is_not_installed(call):
     assert "model needs nothing of its own" in err
 
 
+@pytest.mark.slow
 def test_a_matrix_of_another_format_is_refused(other, call):
     _, _, starts = other
     status, _, err = call("matrix", "--engine", "scribe", "--protocol", "delta-serializable")

@@ -92,6 +92,7 @@ def test_an_archive_of_classes_belongs_to_one_java(machine):
     assert mine != archive_for(Java(folder / "home", 21))
 
 
+@pytest.mark.slow
 def test_java_starts_without_an_archive_that_is_none(tmp_path):
     try:
         java = find_java()

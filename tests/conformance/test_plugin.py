@@ -62,6 +62,7 @@ def tried(pytester):
     return run
 
 
+@pytest.mark.slow
 def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
     """One for each protocol of which something is expected, one for the levels of an abstract history; what cannot be
     one is an error.
@@ -97,6 +98,7 @@ def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
     assert "site-packages" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_file_that_the_engine_cannot_carry_out_is_an_error_of_a_sentence(tried):
     result = tried({"scans": str(litmus("scan-twice"))}, "--isolitmus-engine", "delta")
     result.assert_outcomes(errors=1)
@@ -104,6 +106,7 @@ def test_a_file_that_the_engine_cannot_carry_out_is_an_error_of_a_sentence(tried
     assert "site-packages" not in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--isolitmus-engine", "model,spork"), ()])
 def test_an_engine_that_is_none_is_told_before_any_test(tried, pytester, words):
     """In the configuration, too."""

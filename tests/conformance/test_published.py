@@ -244,6 +244,7 @@ def fitting():
     return [script for script in scripts() if not reason(script)]
 
 
+@pytest.mark.slow
 def test_which_fit_the_format_and_why_the_others_do_not():
     found = Counter(map(reason, scripts()))
     assert found == {"": 69} | {why: number for why, (_, number) in WHY.items()}
@@ -253,6 +254,7 @@ def test_which_fit_the_format_and_why_the_others_do_not():
     assert lines in PAGE.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_model_says_of_postgresql_what_hermitage_saw():
     """Who waits, who ends with an error and what is read, at the levels that there are protocols for."""
     compared = Counter()

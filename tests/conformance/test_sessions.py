@@ -536,6 +536,7 @@ def test_a_statement_that_waits_for_ever_is_exit_status_3(call, tmp_path):
     assert "test: Derby was not through with a statement of move after 30 s" in out + err
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_start_is_exit_status_4(monkeypatch, call, tmp_path):
     monkeypatch.setattr(derby_server, "find_spec", lambda _: None)
     monkeypatch.setattr(postgres_server, "find_spec", lambda _: None)

@@ -47,6 +47,7 @@ def forgetful(litmus, spec):
 LIAR = replace(DICTIONARY, open=lambda: nullcontext(Carries("1", forgetful)))
 
 
+@pytest.mark.slow
 def test_explore_finds_the_dictionary_as_the_model_says(call):
     words = ("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY)
     status, out, err = call(*words, "--evidence", "seen.toml")
@@ -54,6 +55,7 @@ def test_explore_finds_the_dictionary_as_the_model_says(call):
     assert out == f"{SO_MANY} random tests (sequences, seed 1) on 1: all as predicted.\n"
 
 
+@pytest.mark.slow
 def test_explore_finds_the_smallest_test_that_an_engine_lies_about(call, offered):
     offered(LIAR)
     status, out, _ = call("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY)
@@ -65,6 +67,7 @@ def test_explore_finds_the_smallest_test_that_an_engine_lies_about(call, offered
     assert "outcome predicted WriteConflict, observed committed" in out
 
 
+@pytest.mark.slow
 def test_evidence_is_of_the_engine_s_version(call, offered):
     words = ("explore", "--engine", "dictionary", *UNDER, "--count", 2, "--evidence", "seen.toml")
     assert call(*words)[0] == 0
@@ -91,6 +94,7 @@ def test_explore_refuses(call, words, message):
     assert message in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_matrix_is_observed(call, offered):
     words = ("matrix", "keys.toml", "--engine", "dictionary", *UNDER)
     status, out, err = call(*words, "--evidence", "seen.toml")

@@ -36,6 +36,7 @@ def told(done, name):
     return seen.outcome, [row[0] for row in seen.emitted], waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("under", "rows", "waits"),
     [
@@ -219,6 +220,7 @@ put = ["INSERT INTO t VALUES (3, 99, 9)"]
     assert sorted(row[0] for row in done.tables["t"]).count(3) == 1
 
 
+@pytest.mark.slow
 def test_a_deadlock_that_the_file_does_not_expect_is_told_with_both_outcomes(call, tmp_path):
     steps = 'schedule = "a[1] b[1] a[2] b[2] a.commit b.commit"\n[table]'
     both = """

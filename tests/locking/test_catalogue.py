@@ -20,6 +20,7 @@ TESTS = litmus_names("locking")
 QUICK = "derby-read-committed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TESTS)
 def test_a_litmus_test_says_what_it_is_and_expects_something_of_each_protocol(name):
     test = litmus(name)
@@ -32,6 +33,7 @@ def test_a_litmus_test_says_what_it_is_and_expects_something_of_each_protocol(na
     assert (again.transactions, again.expect) == (test.transactions, test.expect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "under"),
     [
@@ -49,6 +51,7 @@ def forbids(name, under, asked):
     return str(run(litmus(name), protocol(under)).verdict(level(asked))) == "forbidden"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "asked", "admits"),
     [

@@ -30,6 +30,7 @@ def one_by_one(orders, path=()):
     return sum((one_by_one(orders, (*path, name)) for name in able), Counter())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "under"),
     [
@@ -77,6 +78,7 @@ FOUND = {
 """What each test of the quiz breaks, by protocol; under the others no interleaving is wrong."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "under"),
     [
@@ -116,6 +118,7 @@ def test_subqueries_at_each_row_may_wait_for_each_other():
     assert interleavings(litmus("quiz-deadlock"), protocol(RCSI)).figures["deadlocks"] == 0
 
 
+@pytest.mark.slow
 def test_descending_gives_the_newest_in_the_only_serial_order_too():
     done = interleavings(litmus("quiz-newest"), protocol(RC))
     assert (done.number, done.wrong, done.alone) == (1, (), {"a": OLDEST})
@@ -164,6 +167,7 @@ def test_the_examples_go_wrong_where_the_article_says(name, under, wrong, breaks
     assert {outcome.breaks for outcome in done.outcomes if outcome.breaks} == breaks
 
 
+@pytest.mark.slow
 def test_some_wrong_counts_are_those_of_another_order():
     done = interleavings(litmus("count-looks-right"), protocol(RC)).to_json()
     assert (done["interleavings"], done["wrong"], done["timeless"], done["plausible"]) == (
@@ -174,6 +178,7 @@ def test_some_wrong_counts_are_those_of_another_order():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -198,6 +203,7 @@ def test_what_cannot_be_interleaved():
         interleavings(replace(litmus("quiz-two-workers"), transactions=seven), protocol(RC))
 
 
+@pytest.mark.slow
 def test_the_command(call):
     status, out, _ = call(
         "run", "quiz-stolen", "--interleavings", "--protocol", f"{RC},{SERIALIZABLE}"

@@ -100,6 +100,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clients", "schedule", "ended"), CASES)
 def test_who_ends(clients, schedule, ended):
     done = carried(schedule, *clients)
@@ -169,6 +170,7 @@ def test_a_new_version_of_a_row_stands_behind_all_others():
     assert rows["postgresql-serializable"] == ((2,), (3,), (4,), (1,))
 
 
+@pytest.mark.slow
 @given(session_tests())
 def test_what_is_admitted_is_serializable(test):
     done = run(test, SSI)

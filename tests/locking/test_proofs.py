@@ -14,6 +14,7 @@ PROTOCOLS = [name for name in shipped("protocols") if protocol(name).format == "
 DIRTY = {"locking-read-uncommitted", "derby-read-uncommitted"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", PROTOCOLS)
 def test_with_keys_that_stay_each_row_is_emitted_once_unless_what_is_not_committed_is_seen(under):
     """All litmus tests that ship are asked whether they refute it."""
@@ -33,6 +34,7 @@ def test_with_keys_that_stay_each_row_is_emitted_once_unless_what_is_not_committ
         assert rules_of(protocol(under)).reads is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("universe", ["scans", None])
 def test_where_a_key_changes_the_proof_fails_and_the_search_finds_it(universe):
     inside = None if universe is None else scope(universe)
@@ -43,6 +45,7 @@ def test_where_a_key_changes_the_proof_fails_and_the_search_finds_it(universe):
     assert "moved" in failed.counterexample[0]
 
 
+@pytest.mark.slow
 def test_a_level_without_an_argument_is_searched():
     answer = separate_unbounded(protocol(RC), level("one-moment"), scope("fixed-keys"))
     assert (answer.found, answer.proof.failed[0].outcome) == (True, "unknown")

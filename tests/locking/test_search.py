@@ -22,6 +22,7 @@ from isolitmus.specs.litmus_file import read_litmus
 RC = "locking-read-committed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b", "universe", "axiom"),
     [
@@ -42,6 +43,7 @@ def test_what_is_found_by_itself(a, b, universe, axiom):
         assert isinstance(run(again, specs[0]).verdict(specs[1]), Forbidden)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b", "universe"),
     [
@@ -91,6 +93,7 @@ def test_a_row_is_read_three_times_by_two_moves_and_no_fewer():
     assert len(found.litmus.transactions) == 3
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_over_is_stopped_no_more(tmp_path):
     """A row that goes leaves fewer steps: such a schedule is none, whatever it was reckoned to have."""
     text = scope("moving-keys").path.read_text().replace("k + 20 WHERE id = 1", "k - 90")
@@ -136,6 +139,7 @@ KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-r
          "locking-latest-committed", "locking-read-uncommitted", "locking-read-committed-table")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", KINDS)
 @pytest.mark.parametrize(
     ("universe", "transactions", "only"),
@@ -209,6 +213,7 @@ def naive(order, texts, *, snapshot):
     return tuple(gave)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(sorted(MOVES)), min_size=1, max_size=3, unique=True),

@@ -89,6 +89,7 @@ def test_where_everybody_is_as_fast_as_he_likes_there_is_one_run():
     assert run(ILLUSION, protocol(RC)).run.transactions["a"].rows == ((1,),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("test", "under"), [(OVERTAKES, SERIALIZABLE), (ILLUSION, RR)])
 def test_what_is_left_out_since_it_was_come_to_before_has_no_other_end(test, under, monkeypatch):
     remembered = outcomes(test, under)
@@ -97,6 +98,7 @@ def test_what_is_left_out_since_it_was_come_to_before_has_no_other_end(test, und
     assert outcomes(test, under) == remembered
 
 
+@pytest.mark.slow
 def test_a_transaction_that_need_not_wait_any_more_stops_at_the_row_that_it_was_asked_for():
     """b stands at its row when c begins its second statement, which has waited longer; then b moves the row."""
     test = built(
@@ -111,6 +113,7 @@ def test_a_transaction_that_need_not_wait_any_more_stops_at_the_row_that_it_was_
     assert seen.tables["t"] == ((1, 35, 1),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", [RC, "postgresql-read-committed", "locking-read-committed"])
 def test_who_deletes_what_he_inserted_has_written_and_changed_nothing(under):
     test = built(
@@ -133,6 +136,7 @@ def test_if_some_may_wait_for_ever_it_says_whose_being_faster_does_that(monkeypa
         run(OVERTAKES, protocol(SERIALIZABLE))
 
 
+@pytest.mark.slow
 def test_an_engine_s_run_is_one_of_them_or_differs():
     under = protocol(SERIALIZABLE)
     with pytest.raises(SeveralRuns) as several:

@@ -94,6 +94,7 @@ b = "INSERT INTO t VALUES (2147483647, 2)"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "outcome"),
     [

@@ -51,6 +51,7 @@ def test_what_comes_before_what_is_dead(text, order):
     assert History.from_table(history.to_table()) == history
 
 
+@pytest.mark.slow
 @given(histories(keys="xy", predicates=True))
 def test_a_delete_is_a_write_with_what_it_means(history):
     """Of a key that one transaction wrote, so that nothing comes after it."""

@@ -30,6 +30,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", WORDS)
 def test_flaws_name_both_operations(text):
     found = flaws_of(History.from_table({"T1": text}))

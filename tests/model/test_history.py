@@ -86,6 +86,7 @@ def schedules(draw, counts):
     return words if draw(st.booleans()) else [word for word in words if draw(st.integers(0, 5))]
 
 
+@pytest.mark.slow
 @given(tables())
 def test_a_table_reads_as_it_prints(table):
     history = History.from_table(table)
@@ -110,6 +111,7 @@ def in_turn(history):
     return words
 
 
+@pytest.mark.slow
 @given(tables())
 def test_one_line_says_what_a_table_says(table):
     history = History.from_table(table)
@@ -136,6 +138,7 @@ def test_completions_are_distinct_and_one_if_determined(table):
         assert len(found) > 1
 
 
+@pytest.mark.slow
 @given(tables())
 def test_relations_hold_between_committed_transactions(table):
     for completion in History.from_table(table).completions():
@@ -151,6 +154,7 @@ def test_relations_hold_between_committed_transactions(table):
         assert frame.relations == completion.frame(reasons=False).relations
 
 
+@pytest.mark.slow
 @given(tables())
 def test_the_transactions_stay_as_they_were(table):
     for completion in History.from_table(table).completions():
@@ -167,6 +171,7 @@ def test_the_transactions_stay_as_they_were(table):
             assert set(plain.reasons.items()) <= set(frame.reasons.items())
 
 
+@pytest.mark.slow
 @given(tables())
 def test_every_read_of_the_committed_is_in_one_and_from_one(table):
     for frame in History.from_table(table).frames(reads=True):
@@ -198,6 +203,7 @@ def test_linear_notation_tells_when_operations_were():
     assert History.from_table(history.to_table()) == history
 
 
+@pytest.mark.slow
 @given(tables())
 def test_all_operations_are_nodes_in_the_order_of_their_transaction(table):
     history = History.from_table(table)
@@ -227,6 +233,7 @@ def named(frame, kind):
     return {(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[kind].pairs()}
 
 
+@pytest.mark.slow
 @given(tables())
 def test_rw_and_wr_read_by_read(table):
     for frame in History.from_table(table).frames(operations=True):
@@ -238,6 +245,7 @@ def test_rw_and_wr_read_by_read(table):
         assert (made["in"].inverse() @ by_item).pairs() == made["rw-item"].pairs()
 
 
+@pytest.mark.slow
 @given(tables())
 def test_operations_are_in_time_as_the_schedule_says(table):
     history = History.from_table(table)

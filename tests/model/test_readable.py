@@ -74,6 +74,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noun", PRINTED)
 def test_what_is_printed_is_short_and_not_taken_apart(noun):
     printed = repr(PRINTED[noun]())
@@ -99,6 +100,7 @@ def test_hypothesis_prints_the_litmus_file():
     assert replace(again, text="", path=None) == drawn[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names()[::9])
 def test_a_litmus_test_as_a_text_is_its_file(name):
     test = litmus(name)

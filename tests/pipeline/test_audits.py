@@ -31,6 +31,7 @@ def without_seconds(done):
     return replace(done, seconds=0)
 
 
+@pytest.mark.slow
 def test_rows_of_tables_hold_what_the_audits_find(tables):
     paths = [str(table) for table in tables]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1, 2], [3])])

@@ -30,6 +30,7 @@ def histories(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_row_for_each_level_and_one_for_what_does_not_read(histories):
     files = [("auto", path) for path in sorted(histories.iterdir())]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1], [2])])

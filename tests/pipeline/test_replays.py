@@ -30,6 +30,7 @@ statements.delete = "DELETE FROM t WHERE id = 1"
 """
 
 
+@pytest.mark.slow
 def test_a_table_of_something_else_is_refused_before_spark_starts(call, delta):
     table = delta.table(delta.append(0, "f"))
     with pytest.raises(IsolitmusError, match="this table holds no replays"):

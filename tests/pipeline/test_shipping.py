@@ -120,6 +120,7 @@ def test_executors_of_this_machine_are_sent_nothing():
         assert with_package(spark, print) is print
 
 
+@pytest.mark.slow
 def test_the_archive_has_all_that_is_read_and_nothing_compiled():
     names = zipfile.ZipFile(archive()).namelist()
     assert {"isolitmus/__init__.py", "isolitmus/specs/cat.lark", "isolitmus/specs/stdlib.cat"} < {

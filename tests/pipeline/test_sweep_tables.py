@@ -146,6 +146,7 @@ def test_of_two_writers_each_row_is_what_the_candidate_is_alone(name):
             assert verdicts[asked, rank]["verdict"] == str(said)
 
 
+@pytest.mark.slow
 def test_a_finding_is_the_first_of_its_kind_and_all_are_counted():
     work = work_of("two-partitions", 3)
     counted = tallies_of(work, rows_of(work, "findings")["counts"])
@@ -159,6 +160,7 @@ def test_a_finding_is_the_first_of_its_kind_and_all_are_counted():
     assert {row["level"] for row in found} == {"log-serializable", "write-serializable"}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_listed_is_refused():
     with pytest.raises(IsolitmusError, match=r"commits that find nothing to do.*can be kept"):
         refuse_unlisted(sweep_work(scope("no-ops"), 2), "verdicts")
@@ -214,6 +216,7 @@ def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
         on_spark(session.spark, one, 2, out=out, keep="executions")
 
 
+@pytest.mark.slow
 def test_a_worker_keeps_what_it_has_found_out():
     """Spark sends the function with each task, and what that names comes as a copy."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")

@@ -190,6 +190,7 @@ def test_each_pair_has_a_file():
     assert FILES.keys() == apart.APART.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", FILES, ids="; ".join)
 def test_a_pair_is_refused_and_only_on_its_account(pair, monkeypatch):
     read = BY.get(pair[0], read_litmus)

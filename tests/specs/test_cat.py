@@ -42,6 +42,7 @@ def relations():
     )
 
 
+@pytest.mark.slow
 @given(relations())
 def test_an_expression_reads_as_it_prints(expr):
     assert expr_of(str(expr)) == expr
@@ -226,6 +227,7 @@ def test_an_included_file_that_is_no_text(tmp_path):
         catalogue.spec(str(tmp_path / "mine.cat"))
 
 
+@pytest.mark.slow
 def test_an_expression_that_is_too_deep_is_an_error_and_no_crash():
     deep = "acyclic " + " | ".join(["wr"] * 5000) + " as x"
     with pytest.raises(SpecError, match="1:13: this is nested more than 100 deep"):

@@ -38,6 +38,7 @@ def text(entry=None, piece=None):
     )
 
 
+@pytest.mark.slow
 def test_all_claims_are_there():
     numbers = {
         kind: {int(re.sub(r"\D", "", name)) for name in claims() if name[0] == kind}
@@ -51,6 +52,7 @@ def test_all_claims_are_there():
     assert {"D32b", "D32c"} <= claims().keys()
 
 
+@pytest.mark.slow
 def test_what_is_observed_has_a_name_and_facts():
     for claim in claims().values():
         for piece in claim.evidence:
@@ -121,6 +123,7 @@ def test_what_is_wrong_is_refused(entry, piece, problem):
 OTHER = {"run": None, "under": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("piece", "problem"),
     [

@@ -138,6 +138,7 @@ def cleaned(delta):
     return build
 
 
+@pytest.mark.slow
 def test_a_checkpoint_says_what_was_before(delta, cleaned):
     log = open_log(cleaned(delta.add("f1"), delta.add("f2", part=1)))
     assert (log.oldest, log.first, log.last) == (2, 3, 3)
@@ -150,6 +151,7 @@ def test_a_checkpoint_says_what_was_before(delta, cleaned):
     assert any(isinstance(part, LogMetadata) and part.partitioned_by for part in state)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_two_files(delta, cleaned):
     table = cleaned(
         delta.add("f1"), name="00000000000000000002.checkpoint.0000000001.0000000002.parquet"
@@ -181,6 +183,7 @@ def test_a_checkpoint_of_another_version(delta, cleaned):
         live(open_log(cleaned(delta.add("f1"))))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_says_that_it_is_of_another_version(delta, cleaned):
     with pytest.raises(LogError, match="is a checkpoint of version 7; its name says version 2"):
         live(open_log(cleaned(delta.add("f2"), {"checkpointMetadata": {"version": 7}})))
@@ -199,6 +202,7 @@ def test_the_last_checkpoint_is_of_another_version(delta, cleaned):
     assert open_log(table).base.version == 2
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_none(cleaned):
     table = cleaned()
     path = table / "_delta_log" / "00000000000000000002.checkpoint.parquet"

@@ -29,6 +29,7 @@ def test_each_exception_of_delta_is_there():
     assert len(phrases) == len(set(phrases))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=said)
 def test_an_example_ends_so_on_the_model_and_its_file_expects_it_of_real_delta(name, example):
     """What a file expects of a protocol of Delta is carry_out_example (tests/conformance/test_catalogue.py)."""

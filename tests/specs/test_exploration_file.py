@@ -89,6 +89,7 @@ def test_the_command_refuses(call, words, message):
     assert message in err
 
 
+@pytest.mark.slow
 def test_a_digest_is_of_what_is_drawn():
     def of(seed, under="delta-serializable"):
         return drawn_today(Batch("raw", seed, 2), RANDOM["raw"](), [protocol(under)])

@@ -8,6 +8,7 @@ import re
 from datetime import date, datetime, time
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
@@ -142,6 +143,7 @@ def read_spec(text):
         assert verdict_words(judge(frame, spec), spec)
 
 
+@pytest.mark.slow
 @given(
     st.one_of(
         grammatical("expr").map('"T" acyclic {} as x'.format),
@@ -322,11 +324,13 @@ def look_at(judged: Judged):
         assert verdict_words(verdict, level(name))
 
 
+@pytest.mark.slow
 @given(st.one_of(changed(LITMUS), mutants(LITMUS, TOML_TOKENS)))
 def test_litmus_files(text):
     read_test(text)
 
 
+@pytest.mark.slow
 @given(st.one_of(changed(SCOPES), mutants(SCOPES, TOML_TOKENS)))
 def test_scope_files(text):
     value_of(read_scope, text, "fuzzed")

@@ -55,6 +55,7 @@ def test_titles_are_distinct():
     assert len(set(titles)) == len(titles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_TABLES)
 def test_expectations_are_complete_and_consistent(name):
     test = ON_TABLES[name]
@@ -83,6 +84,7 @@ QUICK = "delta-write-serializable"
 """The protocol at which the inner loop asks, where a test expects something of it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "who"),
     [
@@ -115,6 +117,7 @@ def test_histories_expect_something_of_every_level_that_they_can_be_asked(name):
     assert asked <= {*test.holds, *test.fails} <= set(every_level())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HISTORIES)
 def test_histories_meet_their_expectations(name):
     test = HISTORIES[name]

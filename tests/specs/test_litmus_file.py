@@ -37,6 +37,7 @@ def test_the_file_that_the_others_are_made_of_reads():
     assert test.expect["delta-serializable"].tables == {"t": ((1, 0), (2, 0))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -222,6 +223,7 @@ def test_statements_with_names_are_jobs():
         assert list(found.transactions) == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -171,6 +171,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(PIECES | st.text(max_size=20), max_size=12).map("".join))
 @example('ConcurrentAppendException Conflicting commit: {"a"')
 @example("ConcurrentAppendException Conflicting commit: " + '{"a":[' * 500)

@@ -39,6 +39,7 @@ NO_INITIAL = {"fully-ser", "hb-cycle", "biswas-enea"}
 """AWDIT's files without a session that is the initial transaction."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS or [ABSENT], ids=lambda row: row and row["history"])
 def test_counts_are_those_of_the_list(row):
     history = recorded_history(DATASETS / row["history"])
@@ -54,6 +55,7 @@ def test_counts_are_those_of_the_list(row):
     assert np.count_nonzero(history.status == UNKNOWN) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not VERDICTS.exists(), reason="no ../shared/datasets here")
 def test_every_binary_file_is_read_to_its_last_byte():
     """The layout is what these files are written in: a reader that went wrong would end elsewhere."""
@@ -82,6 +84,7 @@ LISTS = {  # transactions, sessions, committed, reads that no order of versions 
 REGISTERS = {"elle-cli/elle/rw-register.edn", "elle-cli/elle/rw-register.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ELLE or [ABSENT])
 def test_elle_s_transactions_are_read_and_its_other_workloads_refused(name):
     path = DATASETS / "elle" / name

@@ -4,6 +4,7 @@ import json
 import struct
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -319,12 +320,14 @@ def test_so_are_logs(edits):
     one_sentence(read_cobra, [("0.log", tampered(first, edits)), second], "h")
 
 
+@pytest.mark.slow
 def test_what_was_cut_is_read_or_refused():
     for data in FILES:
         for length in range(len(data)):
             one_sentence(read, data[:length])
 
 
+@pytest.mark.slow
 def test_binary_files_and_trees_that_were_cut_are_refused():
     """Of text each line is whole: a shorter text is another history."""
     for data in (FILES[2], FILES[3], FILES[4], FILES[5], FILES[6]):

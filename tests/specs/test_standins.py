@@ -37,6 +37,7 @@ def _said(sql: str, level: str = "delta-serializable", more: str = ""):
     return {(m.loser, m.winner): m for m in found.meetings}
 
 
+@pytest.mark.slow
 def test_what_a_window_gives_is_not_needed_to_know_what_stops_a_merge():
     found = _said(MERGE.format(DEDUPLICATED, ""))
     assert {m.word for m in found.values()} <= {"never", "always", "when"}
@@ -60,6 +61,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["delta-serializable", "delta-write-serializable"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_certain_with_a_stand_in_is_so_for_the_query(source, level):
@@ -100,6 +102,7 @@ def test_names_that_are_taken():
     assert "WHERE run_3 = :run_3" in found.jobs["load"].statements[0].sql
 
 
+@pytest.mark.slow
 def test_a_with_before_the_statement_is_stood_in_for():
     sql = f"WITH q AS {DEDUPLICATED} " + MERGE.format("q", "").replace("USING q q", "USING q")
     found = _said(sql)
@@ -112,6 +115,7 @@ def test_a_path_that_may_be_the_jobs_own_table_is_kept():
     assert not list(stand_ins(MERGE.format(source, ""), schemas, {"t"}))
 
 
+@pytest.mark.slow
 def test_what_an_insert_gives_without_its_query_is_kept():
     sql = "INSERT INTO t SELECT DISTINCT id * hash(id), DATE '2026-01-01' FROM s"
     read = _workload(sql)

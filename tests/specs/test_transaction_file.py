@@ -111,6 +111,7 @@ def test_values_become_literals():
     assert bound(":n, :s, :b, :z", values) == r"(-1), 'it''s \\ :n', TRUE, NULL"
 
 
+@pytest.mark.slow
 def test_a_let_is_read_when_the_client_is_at_work_and_anew_in_a_serial_order():
     let = '{ sql = "UPDATE t SET x = :n + 1", let = { n = "SELECT x FROM t WHERE id = 1" } }'
     other = '"UPDATE t SET x = 100"'
@@ -221,6 +222,7 @@ def read(text):
         assume(condition=False)
 
 
+@pytest.mark.slow
 @given(documents())
 def test_what_is_written_reads_back(text):
     test = read(text)
@@ -232,6 +234,7 @@ def test_what_is_written_reads_back(text):
     )
 
 
+@pytest.mark.slow
 @given(documents(), st.sampled_from([SERIALIZABLE, WRITE_SERIALIZABLE]))
 def test_what_reads_is_carried_out_and_explained(text, under):
     """Both executors find the same orders, or a Disagreement is raised."""
@@ -251,6 +254,7 @@ def test_what_reads_is_carried_out_and_explained(text, under):
 GROWS = 'options = { mergeSchema = "true" }'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -344,6 +348,7 @@ small = st.sampled_from([None, 0, 1, 2])
 rows = st.lists(st.tuples(small, small, small), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(
     rows,
     rows,

@@ -135,6 +135,7 @@ PLACED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLACED)
 def test_an_error_in_sql_points_into_the_file(case):
     jobs, message = PLACED[case]
@@ -421,6 +422,7 @@ TOUCHING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TOUCHING)
 def test_what_hangs_on_a_type_that_is_not_modelled_is_possible(case):
     found = read(f'[jobs.a]\nsql = "{TOUCHING[case]}"\n[jobs.b]\nsql = "DELETE FROM t"', OPAQUE)
@@ -432,6 +434,7 @@ def test_what_hangs_on_a_type_that_is_not_modelled_is_possible(case):
     assert "is not modelled" in by["b", "a"].why
 
 
+@pytest.mark.slow
 def test_what_only_passes_such_values_through_is_precise(tmp_path):
     jobs = """[jobs.copy]
 sql = "INSERT INTO t SELECT * FROM s WHERE day = :day"
@@ -466,6 +469,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", QUERIES)
 def test_queries_that_nobody_computes_leave_their_file_readable(case):
     merge = "ON t.id = x.id WHEN MATCHED THEN UPDATE SET day = x.day WHEN NOT MATCHED THEN INSERT *"
@@ -492,6 +496,7 @@ def test_queries_that_nobody_computes_leave_their_file_readable(case):
             assert (found.word == "never") is never, (loser, winner)
 
 
+@pytest.mark.slow
 def test_windows_are_not_looked_through():
     """Of `day`, which the window does not part by, Spark does not filter the scan."""
     jobs = """[jobs.dedup]
@@ -514,6 +519,7 @@ WITH more AS (SELECT id FROM fresh) INSERT INTO main.shop.t (id) SELECT id FROM 
 """
 
 
+@pytest.mark.slow
 def test_a_file_as_a_company_has_it(tmp_path):
     (tmp_path / "t.sql").write_text("; ".join(re.findall('"(CREATE.*)"', OPAQUE)), "utf-8")
     (tmp_path / "night.sql").write_text(COMPANY, "utf-8")
@@ -551,6 +557,7 @@ STORED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STORED)
 def test_what_is_stored_is_a_value_of_its_column(case):
     """It was no value at all, so that nobody who put it in ever stopped anybody."""
@@ -585,6 +592,7 @@ def test_a_generated_column_is_refused_with_what_would_do():
         read('[jobs]\na = "DELETE FROM t"', f'ddl = "CREATE TABLE t ({columns}) USING delta"')
 
 
+@pytest.mark.slow
 def test_a_table_may_be_called_like_a_column():
     sql = "MERGE INTO t USING s AS n ON t.id = n.id AND t.day = :day WHEN MATCHED THEN UPDATE SET p = n.p"
     found = predict_workload(read(f'[jobs]\na = "{sql}"', OPAQUE), protocol("delta-serializable"))

@@ -26,7 +26,7 @@ test: preflight lint engines
 	$(BIN)/pytest --numprocesses 2 -m 'not spark and not wide'
 	$(BIN)/pytest -m 'spark and not wide'
 
-# Without the first three, their tests are skipped and say so; without the last, Spark starts in twice the time.
+# Without the first three, their tests are skipped and say so; without the last, Spark starts more slowly.
 engines: env
 	-@$(BIN)/isolitmus install deltalake-1.6.6
 	-@$(BIN)/isolitmus install deltalake-1.6.3

@@ -31,7 +31,7 @@ VERBS = {
     "report": "A page of what a sweep on Spark has kept: counts, plots, needless aborts, the smallest of each kind.",
     "run": "Carry litmus tests out, and compare with what they expect and with the model.",
     "export": "Write litmus tests as Python: for pytest, or as a script that needs PySpark and Delta alone.",
-    "install": "Install what an engine needs of its own, or what makes it start in half the time.",
+    "install": "Install what an engine needs of its own, or what makes it start faster.",
     "explore": "Random litmus tests on real Delta, compared with the model; the smallest that differs.",
     "claims": "What the documents say of isolation, and what runs say of that.",
     "predict": "Which of your own jobs stop which, when, with the smallest example of each.",

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import open_session
+from isolitmus.conformance.class_archive import archive_for, reading
+from isolitmus.conformance.java import find_java
 from isolitmus.model.errors import EngineUnavailable
 
 
@@ -51,6 +53,36 @@ def test_another_release(monkeypatch):
 def test_another_session_in_this_process(session):
     assert "another Spark session is open" in refusal()
     assert session.spark.sql("SELECT 1").collect()
+
+
+@pytest.mark.spark
+def test_java_reads_the_archive_of_its_classes_if_there_is_one(session):
+    beans = session.java("java.lang.management.ManagementFactory")
+    given = [
+        str(option)
+        for option in beans.getRuntimeMXBean().getInputArguments()
+        if "SharedArchiveFile" in option
+    ]
+    assert given == [option for option in [reading(archive_for(find_java()))] if option]
+
+
+@pytest.mark.spark
+@pytest.mark.wide
+def test_an_archive_of_classes_is_made_once(tmp_path):
+    """In a process of its own, in a place of its own."""
+    code = f"""if 1:
+        from pathlib import Path
+        from isolitmus.conformance import delta
+        place = Path({str(tmp_path)!r}) / "in" / "classes.jsa"
+        delta.archive_for = lambda java: place
+        assert delta.DELTA.install() == place
+        made = place.stat()
+        assert made.st_size > 50_000_000
+        assert delta.DELTA.install() == place
+        assert place.stat() == made
+        assert [*place.parent.iterdir()] == [place]
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.spark

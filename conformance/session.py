@@ -177,8 +177,8 @@ def open_session(
 
     By default eight threads: a statement that hangs must not starve the others. Python workers are
     this Python. ``archive`` is where Java is to leave the classes that it loaded (``class_archive``), which makes
-    start and end slow; else it reads the one that there is. EngineUnavailable, one sentence: no Java 17 or 21, a package or the jar is missing, or another
-    Spark session is open in this Python process.
+    start and end slow; else it reads the one that there is. EngineUnavailable, one sentence: no Java 17 or 21, a package
+    or the jar is missing, or another Spark session is open in this Python process.
     """
     versions = _package_versions()
     java = find_java()
@@ -189,7 +189,8 @@ def open_session(
         classes = reading(archive_for(java))
         if archive is not None:
             classes = f"-XX:ArchiveClassesAtExit={archive}"
-        settings[JAVA_OPTIONS] = f"{settings[JAVA_OPTIONS]} {classes}".rstrip()
+        if classes:  # in quotes: Spark takes what has a blank for two options
+            settings[JAVA_OPTIONS] += f' "{classes}"'
         with (
             gateway(java, settings, directory, GRACE if archive is None else 10 * GRACE) as opened,
             _spark(opened, settings) as spark,

@@ -73,7 +73,7 @@ def test_an_archive_of_classes_is_made_once(tmp_path):
     code = f"""if 1:
         from pathlib import Path
         from isolitmus.conformance import delta
-        place = Path({str(tmp_path)!r}) / "in" / "classes.jsa"
+        place = Path({str(tmp_path)!r}) / "a blank" / "classes.jsa"
         delta.archive_for = lambda java: place
         assert delta.DELTA.install() == place
         made = place.stat()

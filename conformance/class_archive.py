@@ -7,11 +7,12 @@ fits and, if not, starts without it.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
     from isolitmus.conformance.java import Java
@@ -26,8 +27,7 @@ def archive_for(java: Java) -> Path:
     program = Path(shutil.which(java.command) or java.command).resolve()
     made = program.stat().st_mtime_ns if program.exists() else 0
     key = f"{program} {made} {Path(pyspark.__file__).resolve()}"
-    name = f"delta-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsa"
-    return Path(sys.prefix) / "share" / "isolitmus" / name
+    return Path(sys.prefix) / "share" / "isolitmus" / f"delta-{text_digest(key)}.jsa"
 
 
 def reading(archive: Path) -> str:

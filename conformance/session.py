@@ -186,13 +186,14 @@ def open_session(
     with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         settings = {**_configuration(directory, versions), "spark.master": master, **(conf or {})}
-        classes = reading(archive_for(java))
-        if archive is not None:
-            classes = f"-XX:ArchiveClassesAtExit={archive}"
+        if archive is None:
+            classes, grace = reading(archive_for(java)), GRACE
+        else:
+            classes, grace = f"-XX:ArchiveClassesAtExit={archive}", 10 * GRACE
         if classes:  # in quotes: Spark takes what has a blank for two options
             settings[JAVA_OPTIONS] += f' "{classes}"'
         with (
-            gateway(java, settings, directory, GRACE if archive is None else 10 * GRACE) as opened,
+            gateway(java, settings, directory, grace) as opened,
             _spark(opened, settings) as spark,
             keep_java_exceptions(),
         ):

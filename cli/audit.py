@@ -43,7 +43,7 @@ LISTED = 8
 """So many versions of a finding."""
 
 
-@writes(html=False, out=True)
+@writes(html=False, out=True, evidence=False)
 def audit(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="Folders of Delta tables.")],
     *,
@@ -72,6 +72,13 @@ def audit(
         float | None,
         typer.Option(metavar="SECONDS", help="With --follow: how often to look; default: 1."),
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of one table: keep here what was audited so far, and go on from there.",
+        ),
+    ] = None,
     time: Time = None,
     memory: Memory = None,
     as_: Annotated[str | None, FORMS.option] = None,
@@ -88,14 +95,23 @@ def audit(
         raise IsolitmusError(
             f"--every is {every:g}; with --follow, a number of seconds above 0 is wanted"
         )
+    if evidence is not None and (spark or len(names) > 1):
+        raise IsolitmusError("--evidence is of one table, and without --spark")
     if follow:
         if spark or len(names) > 1:
             raise IsolitmusError("--follow looks at one table, and without --spark")
         done = follow_table(
-            names[0], budget(None, memory), every or 1.0, within.left, quiet=form.quiet
+            names[0],
+            budget(None, memory),
+            every or 1.0,
+            within.left,
+            quiet=form.quiet,
+            evidence=evidence,
         )
         return _close([done], [], form, html)
-    audits, errors = _on_spark(names, master, out, within) if spark else _here(names, within)
+    audits, errors = (
+        _on_spark(names, master, out, within) if spark else _here(names, within, evidence)
+    )
     if errors and not audits:
         raise errors[0]
     if not form.quiet:
@@ -116,12 +132,20 @@ def _close(audits: list[Audit], errors: list[LogError], form: Form, html: Path |
     return int(any(done.counts for done in audits))
 
 
-def follow_table(name: str, budget: Budget, every: float, seconds: float, *, quiet: bool) -> Audit:
+def follow_table(
+    name: str,
+    budget: Budget,
+    every: float,
+    seconds: float,
+    *,
+    quiet: bool,
+    evidence: Path | None = None,
+) -> Audit:
     """The audit of a table that is followed for so many seconds, or until a Ctrl-C; each commit is told of as it
-    comes.
+    comes. What it knows is kept in a file of ``evidence``.
     """
     end = monotonic() + seconds
-    one = FollowedAudit(Path(name), budget)
+    one = FollowedAudit(Path(name), budget, evidence)
     try:
         with progress(f"audit {name}") as tell:
             one.there(lambda k: tell(f"version {k:,}"))
@@ -138,6 +162,7 @@ def follow_table(name: str, budget: Budget, every: float, seconds: float, *, qui
             sleep(min(every, left))
     except KeyboardInterrupt:
         pass
+    one.keep()
     done = one.audit()
     if not quiet:
         say(f"{done.table}: {_span(done)}; {_summary(done)}")
@@ -155,14 +180,19 @@ def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
         say(f"  {finding.kind}, {finding.certainty}: {finding.why}")
 
 
-def _here(names: list[str], budget: Budget) -> tuple[list[Audit], list[LogError]]:
+def _here(
+    names: list[str], budget: Budget, evidence: Path | None
+) -> tuple[list[Audit], list[LogError]]:
     audits: list[Audit] = []
     errors: list[LogError] = []
     for name in names:
         try:
             with progress(f"audit {name}") as tell:
                 done = audit_table(
-                    Path(name), budget=budget, progress=lambda k: tell(f"version {k:,}")
+                    Path(name),
+                    budget=budget,
+                    progress=lambda k: tell(f"version {k:,}"),
+                    evidence=evidence,
                 )
         except LogError as problem:
             errors.append(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable, few
@@ -57,6 +57,15 @@ class Finding(Readable):
             "certainty": self.certainty,
             "why": self.why,
         }
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Any]) -> Finding:
+        """The finding that ``to_json`` has written.
+
+        >>> Finding.of_json(Finding("reorder", (2, 3), "certain", "…").to_json()).versions
+        (2, 3)
+        """
+        return cls(said["kind"], tuple(said["versions"]), said["certainty"], said["why"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Never
 
-__all__ = ["ACTIONS", "FEATURES", "commit_of", "file_of", "metadata_of", "parse", "protocol_of"]
+__all__ = [
+    "ACTIONS",
+    "FEATURES",
+    "commit_of",
+    "fields_of",
+    "file_of",
+    "metadata_of",
+    "parse",
+    "protocol_of",
+]
 
 ACTIONS = ("add", "remove", "cdc", "txn", "metaData", "protocol", "commitInfo", "domainMetadata")
 """What a commit may hold (PROTOCOL.md, "Actions")."""
@@ -170,6 +179,20 @@ def metadata_of(fields: Mapping[str, Any], where: str) -> LogMetadata:
     except (ValueError, TypeError, KeyError, AttributeError):
         _wrong(where, "schemaString", text, "a schema in Spark's JSON")
     return LogMetadata(types, tuple(columns), configuration, str(text or ""))
+
+
+def fields_of(metadata: LogMetadata) -> dict[str, Any]:
+    """The fields of which ``metadata_of`` makes a table's metadata.
+
+    >>> read = metadata_of({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
+    >>> metadata_of(fields_of(read), "0.json:1") == read
+    True
+    """
+    return {
+        "schemaString": metadata.schema,
+        "partitionColumns": list(metadata.partitioned_by),
+        "configuration": dict(metadata.configuration),
+    }
 
 
 def protocol_of(fields: Mapping[str, Any], where: str) -> LogProtocol:

@@ -7,6 +7,7 @@ the table had (``specs.checkpoint``), and the log is read from there.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import LogError
 from isolitmus.specs.actions import commit_of, parse
 from isolitmus.specs.checkpoint import NAME, Checkpoint, checkpoints
-from isolitmus.specs.files import is_folder, is_there, read_if_there, read_lines
+from isolitmus.specs.files import is_folder, is_there, open_file, read_if_there, read_lines
 from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
@@ -47,13 +48,18 @@ class DeltaLog:
     base: Checkpoint | None = None
     """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is 0."""
 
-    def commits(self) -> Iterator[LogCommit]:
-        """The commits from ``first`` on, in order."""
-        return map(self.commit, range(self.first, self.last + 1))
+    def commits(self, since: int | None = None) -> Iterator[LogCommit]:
+        """The commits from ``first`` on, or from another version, in order."""
+        return map(self.commit, range(self.first if since is None else since, self.last + 1))
 
     def commit(self, version: int) -> LogCommit:
         """One commit, from ``oldest`` to ``last``; LogError if it does not read."""
         return _commit(self.table, version, newest=version == self.last)
+
+    def digest(self, version: int) -> str:
+        """A digest of what the file of a commit holds; LogError if it cannot be read."""
+        with open_file(_place(self.table, version), LogError) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def begin(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
         """What the table is before ``first``: nothing, or what the checkpoint says.

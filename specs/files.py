@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from isolitmus.specs.limits import LINE, TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
     from pathlib import Path
 
     from isolitmus.model.errors import IsolitmusError
@@ -60,7 +61,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def open_file(path: Path, error: type[IsolitmusError]) -> BinaryIO:
+def open_file(path: Path, error: type[IsolitmusError]) -> BufferedReader:
     """A regular file, to be read; the error says what is wrong with it.
 
     >>> from pathlib import Path

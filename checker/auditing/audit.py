@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.claims import Silence, false_claims, level_change
 from isolitmus.checker.auditing.dependencies import AuditedCommit
@@ -22,23 +22,25 @@ from isolitmus.checker.auditing.windows import LONGEST, Recent, all_missed, brid
 from isolitmus.model.budget import Budget
 from isolitmus.model.delta_log import LogFile, LogMetadata
 from isolitmus.model.errors import Limit, LogError
-from isolitmus.model.finding import KINDS, Audit
+from isolitmus.model.finding import KINDS, Audit, Finding
 from isolitmus.model.number import many
+from isolitmus.specs.audit_file import edited, read_audit_file, write_audit_file
 from isolitmus.specs.delta_log import has_version, latest, open_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from isolitmus.checker.auditing.windows import Missed
     from isolitmus.model.certainty import Certainty
     from isolitmus.model.delta_log import LogCommit
-    from isolitmus.model.finding import Finding
     from isolitmus.specs.delta_log import DeltaLog
 
 __all__ = ["FollowedAudit", "Pass", "audit"]
 
 KEPT = 1_000
+EVERY, SHARE = 10.0, 20
+"""Evidence is written after so many seconds at the earliest, and takes one part of the time in so many at most."""
 ORDER = list(KINDS)
 
 
@@ -57,7 +59,7 @@ class Pass:
     ) -> None:
         self.log, self.budget = log, budget or Budget()
         self.overlaps = overlaps
-        self.examined = 0
+        self.begun = self.examined = 0
         self.files = Files()
         self.silence = Silence()
         self.recent = Recent(log.commit, log.oldest)
@@ -66,26 +68,46 @@ class Pass:
         self._on_commit = on_commit
         self._protocol = False
 
-    def findings(self, progress: Callable[[int], None] | None = None) -> Iterator[Finding]:
-        """What the log shows, in the order of the commits."""
+    def findings(
+        self, progress: Callable[[int], None] | None = None
+    ) -> Iterator[tuple[Finding, ...]]:
+        """What each commit shows that was not looked at yet, in their order."""
         try:
-            yield from self._findings(progress)
+            if not self.examined:
+                self._begin()
+            for commit in self.log.commits(self.log.first + self.examined):
+                self.budget.check()
+                if progress is not None and commit.version % 1000 == 0:
+                    progress(commit.version)
+                yield tuple(self.take(commit))
         except Limit as limit:
             limit.examined = self.examined
             raise
 
-    def _findings(self, progress: Callable[[int], None] | None) -> Iterator[Finding]:
-        self._begin()
-        for commit in self.log.commits():
-            self.budget.check()
-            if progress is not None and commit.version % 1000 == 0:
-                progress(commit.version)
-            yield from self.take(commit)
+    def to_json(self) -> dict[str, Any]:
+        """What is known after the commits that were looked at (one at least), for ``restore``."""
+        return {
+            "examined": self.examined,
+            "files": self.files.to_json(),
+            "silence": self.silence.to_json(),
+            "recent": self.recent.to_json(),
+            "overlaps": self.overlaps and self.overlaps.to_json(),
+        }
+
+    def restore(self, said: dict[str, Any]) -> None:
+        """Take up what was known, to go on from there."""
+        self.begun = self.examined = said["examined"]
+        self._protocol = True
+        self.files.restore(said["files"])
+        self.silence.restore(said["silence"])
+        self.metadata = self.recent.restore(said["recent"], self.log.first + self.examined - 1)
+        if self.overlaps is not None:
+            self.overlaps.restore(said["overlaps"])
 
     def notes(self, log: DeltaLog) -> tuple[str, ...]:
         """What was not looked at of a log, a sentence each."""
         found = []
-        if log.base is not None:
+        if log.first:
             found.append(
                 f"The log begins with version {log.oldest}: the commits to version {log.first - 1} were"
                 " not audited, a checkpoint says what the table was after them."
@@ -99,7 +121,7 @@ class Pass:
             )
         if self.recent.before:
             found.append(
-                f"{many(self.recent.before, 'commit')} read a version before {log.oldest}: what was"
+                f"{many(self.recent.before, 'commit')} read a version before {self.recent.oldest}: what was"
                 " missed before that is gone."
             )
         if self.recent.cut:
@@ -139,6 +161,7 @@ class Pass:
 
     def take(self, commit: LogCommit) -> Iterator[Finding]:
         """What the next commit shows."""
+        self.begun += 1
         yield from level_change(commit, self.metadata)
         self.metadata = commit.metadata or self.metadata
         self._protocol |= commit.protocol is not None
@@ -174,10 +197,13 @@ class FollowedAudit:
     """An audit of the table at a path that goes on as commits come; LogError if its log is none that reads.
 
     Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with what was found until
-    then.
+    then. ``evidence`` is a file in which it keeps what it knows, from time to time and with ``keep``; where such a file is
+    there, it goes on from that: LogError if it is of another log, another release, or edited.
     """
 
-    def __init__(self, table: Path, budget: Budget | None = None) -> None:
+    def __init__(
+        self, table: Path, budget: Budget | None = None, evidence: Path | None = None
+    ) -> None:
         self.table, self._start = table, monotonic()
         self._log = open_log(table)
         self._overlaps = Overlaps()
@@ -186,15 +212,23 @@ class FollowedAudit:
         self._kept: list[Finding] = []
         self._ended: str | None = None
         self._newest: LogCommit | None = None
+        self._evidence = evidence
+        self._told = 0
+        self._due = monotonic() + EVERY
+        if evidence is not None:
+            self._go_on(evidence)
 
     def there(self, progress: Callable[[int], None] | None = None) -> None:
         """Audit what was there when the log was opened; ``progress`` is told the version, from time to time."""
         self._newest = self._log.commit(self._log.last)
         try:
-            for finding in self._pass.findings(progress):
-                self._keep(finding)
+            for found in self._pass.findings(progress):
+                self._keep(found)
+                if monotonic() > self._due:
+                    self.keep()
         except (Limit, MemoryError) as limit:
             self._ended = str(limit) or "memory was used up"
+        self.keep()
 
     def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
         """The commits that have come since, each with what it shows. One that is still being written is left for the
@@ -218,8 +252,9 @@ class FollowedAudit:
                 return
             self._log, self._newest = log, commit
             found = tuple(self._pass.take(commit))
-            for finding in found:
-                self._keep(finding)
+            self._keep(found)
+            if monotonic() > self._due:
+                self.keep()
             yield commit, found
 
     def _refuse_a_gap(self) -> None:
@@ -267,11 +302,53 @@ class FollowedAudit:
             self._overlaps.overview(),
         )
 
-    def _keep(self, finding: Finding) -> None:
-        key = finding.kind, finding.certainty
-        self._counts[key] += 1
-        if self._counts[key] <= KEPT:
-            self._kept.append(finding)
+    def _keep(self, found: Iterable[Finding]) -> None:
+        for finding in found:
+            key = finding.kind, finding.certainty
+            self._counts[key] += 1
+            if self._counts[key] <= KEPT:
+                self._kept.append(finding)
+        self._told = self._pass.examined
+
+    def keep(self) -> None:
+        """Write what is known as evidence, if there is a file for it and whatever was begun is done."""
+        done = self._pass.examined
+        if self._evidence is None or not done or not done == self._told == self._pass.begun:
+            return
+        start, log = monotonic(), self._log
+        said = {
+            "first": log.first,
+            "oldest": log.oldest,
+            "newest": log.digest(log.first + done - 1),
+            "pass": self._pass.to_json(),
+            "counts": [[*key, number] for key, number in self._counts.items()],
+            "findings": [finding.to_json() for finding in self._kept],
+        }
+        write_audit_file(self._evidence, said)
+        now = monotonic()
+        self._due = now + max(EVERY, SHARE * (now - start))
+
+    def _go_on(self, evidence: Path) -> None:
+        """Take up what is in a file of evidence, if it is there."""
+        said = read_audit_file(evidence)
+        if said is None:
+            return
+        log = self._log
+        try:
+            last = said["first"] + said["pass"]["examined"] - 1
+            if not log.oldest <= last <= log.last or log.digest(last) != said["newest"]:
+                raise LogError(
+                    f"{evidence}: it knows another version {last} than {self.table} has, or it is gone from there: the"
+                    " file is of another table, or the table was made anew; name a file that is not there yet"
+                )
+            self._log = replace(log, first=said["first"], oldest=said["oldest"], base=None)
+            self._pass.log = self._log
+            self._pass.restore(said["pass"])
+            self._counts.update({(kind, sure): n for kind, sure, n in said["counts"]})
+            self._kept = [Finding.of_json(finding) for finding in said["findings"]]
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise edited(evidence) from None
+        self._told = self._pass.examined
 
 
 def audit(
@@ -279,12 +356,14 @@ def audit(
     *,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
+    evidence: Path | None = None,
 ) -> Audit:
     """What the log of the table at a path shows. LogError if it is none that reads.
 
     Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was found until then.
-    ``progress`` is told the version where the audit is, from time to time.
+    ``progress`` is told the version where the audit is, from time to time. ``evidence`` is a file in which it keeps what it
+    knows, and from which it goes on, as ``FollowedAudit`` says.
     """
-    one = FollowedAudit(table, budget)
+    one = FollowedAudit(table, budget, evidence)
     one.there(progress)
     return one.audit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.reading import said
 from isolitmus.model.delta_log import LEVEL_KEY
@@ -103,6 +103,16 @@ class Silence:
         versions = self._versions.setdefault(key, [])
         if len(versions) < SHOWN:
             versions.append(commit.version)
+
+    def to_json(self) -> list[Any]:
+        """What was heard, for ``restore``."""
+        return [[key, self._counts[key], versions] for key, versions in self._versions.items()]
+
+    def restore(self, said: list[Any]) -> None:
+        """Take up what was heard before."""
+        for (engine, lacking), count, versions in said:
+            key = engine, tuple((one, several) for one, several in lacking)
+            self._counts[key], self._versions[key] = count, versions
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each writer; its versions are the first of them."""

@@ -7,7 +7,7 @@ than that is not found; that it was not live is still known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.conditions import live
 from isolitmus.checker.auditing.reading import said
@@ -42,6 +42,17 @@ class Files:
     def begin(self, file: LogFile) -> None:
         """An entry of the table as it was before the first commit."""
         self._live[file.path] = (*self._live.get(file.path, ()), file.vector)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entries, for ``restore``."""
+        removed = [[*entry, version] for entry, version in self._removed.items()]
+        return {"live": self._live, "removed": removed, "forgotten": self.forgotten}
+
+    def restore(self, said: dict[str, Any]) -> None:
+        """Take up the entries as they were."""
+        self._live = {path: tuple(vectors) for path, vectors in said["live"].items()}
+        self._removed = {(path, vector): version for path, vector, version in said["removed"]}
+        self.forgotten = said["forgotten"]
 
     def apply(self, commit: LogCommit) -> Iterator[Finding]:
         """Take a commit's removes and adds; what of them cannot be, or should not."""

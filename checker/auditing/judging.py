@@ -80,7 +80,7 @@ class _Seen:
         self._since: list[int] = []
         self._metadata: list[LogMetadata] = []
         one = Pass(log, self._missed, self._commit, budget)
-        broken = (f.why for f in one.findings() if f.kind in BROKEN)
+        broken = (f.why for found in one.findings() for f in found if f.kind in BROKEN)
         self.broken = next(broken, "")
         others = sum(1 for _ in broken)
         self.broken += f" (and {others:,} more such)" if others else ""

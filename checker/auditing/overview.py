@@ -9,7 +9,8 @@ not exclude.
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.dependencies import (
     AuditedCommit,
@@ -29,6 +30,8 @@ __all__ = ["Overlaps"]
 
 KEPT = 100
 """So many near misses are kept."""
+COUNTED = ("operations", "levels", "writers", "pairs", "near_counts")
+"""The counts by name."""
 DRAWN = 60
 """So many of the newest commits are drawn."""
 NAMES = 50
@@ -73,6 +76,23 @@ class Overlaps:
                 self.near_counts[f"{missed.end}, {missed.certainty}"] += 1
                 if len(self.near) < KEPT:
                     self.near.append(missed)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is known so far, for ``restore``; counts as they came, which ends ties."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in COUNTED}
+        found |= {"near": [asdict(one) for one in self.near]}
+        found |= {"spans": [asdict(one) for one in self.spans]}
+        return found | {"overlapping": self.overlapping, "first": self.first, "last": self.last}
+
+    def restore(self, said: dict[str, Any]) -> None:
+        """Take up what was known."""
+        for name in COUNTED:
+            setattr(self, name, Counter(said[name]))
+        self.near = [NearMiss(**one) for one in said["near"]]
+        self.spans.extend(CommitSpan(**one) for one in said["spans"])
+        self.overlapping, self.first, self.last = (
+            said[name] for name in ("overlapping", "first", "last")
+        )
 
     def overview(self) -> Overview:
         """What there is to say so far; the most frequent first."""

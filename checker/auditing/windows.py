@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.dependencies import AuditedCommit, changes, missed, passes, saw
 from isolitmus.checker.auditing.reading import moves_only, said
 from isolitmus.model.finding import Finding
+from isolitmus.specs.actions import fields_of, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,25 @@ class Recent:
         while len(self._kept) > COMMITS or (self._files > FILES and len(self._kept) > 1):
             gone, _ = self._kept.popleft()
             self._files -= len(gone.adds) + len(gone.removes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Which commits are kept, for ``restore``: the first of them, and each metadata with the version since when."""
+        since: list[tuple[int, LogMetadata]] = []
+        for commit, metadata in self._kept:
+            if not since or since[-1][1] is not metadata:
+                since.append((commit.version, metadata))
+        fields = [[version, fields_of(metadata)] for version, metadata in since]
+        return {"metadata": fields, "cut": self.cut, "before": self.before}
+
+    def restore(self, said: dict[str, Any], last: int) -> LogMetadata:
+        """Read the commits that were kept again, up to ``last``, as far as they are there; the metadata as it was last."""
+        self.cut, self.before = said["cut"], said["before"]
+        since = [(version, metadata_of(fields, "evidence")) for version, fields in said["metadata"]]
+        ends = [*(version for version, _ in since[1:]), last + 1]
+        for (first, metadata), after in zip(since, ends, strict=True):
+            for version in range(max(first, self.oldest), after):
+                self.add(self._read(version), metadata)
+        return since[-1][1]
 
     def between(self, read: int, version: int) -> Iterator[tuple[LogCommit, LogMetadata | None]]:
         """The commits after ``read`` and before ``version``, oldest first; those of which the metadata

@@ -30,6 +30,7 @@ WRITERS = {
     ("robust", "save"): ["shop"],
     ("robust", "certificate"): ["shop"],
     ("audit", "html"): ["t"],
+    ("audit", "evidence"): ["t"],
     ("audit", "out"): ["t", "--spark"],
     ("sweep", "out"): ["two-partitions", "--spark"],
     ("check", "out"): ["reorder", "--spark"],

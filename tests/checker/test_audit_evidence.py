@@ -77,12 +77,12 @@ def same(one, other):
 @given(st.data())
 def test_it_ends_as_if_it_had_never_been_ended(tmp_path_factory, logs_in, data):
     delta = logs_in(tmp_path_factory.mktemp("logs"))
-    log = [data.draw(commits(delta, version)) for version in range(data.draw(st.integers(1, 12)))]
+    log = [data.draw(commits(delta, version)) for version in range(data.draw(st.integers(1, 16)))]
     table = delta.table(*log)
     evidence = table / "evidence"
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in data.draw(st.lists(st.sampled_from(BOUNDS), unique=True)):
-            patch.setattr(module, name, data.draw(st.integers(1, 4)))
+        for module, name in BOUNDS:
+            patch.setattr(module, name, data.draw(st.sampled_from([1, 2, 3, 1000])))
         whole = audit(table)
         versions = sorted((table / "_delta_log").iterdir())
         there = [path.read_bytes() for path in versions]
@@ -125,6 +125,26 @@ def test_a_log_that_was_cleaned_up_meanwhile(delta):
     assert (done.first, done.last) == (0, 6)
     assert [f.versions for f in done.findings] == [(4, 5, 6)]
     assert done.notes == ("1 commit read a version before 4: what was missed before that is gone.",)
+
+
+def test_what_is_counted_of_what_was_not_looked_at(delta, monkeypatch):
+    """Windows that were cut, removed files that were forgotten, and which of them were."""
+    monkeypatch.setattr(windows, "LONGEST", 2)
+    monkeypatch.setattr(files, "REMEMBERED", 2)
+    log = [delta.append(0, f"f{k}") for k in range(5)]
+    log += [delta.delete(1, None, name) for name in ("f0", "f1", "f2", "f3")]
+    log += [delta.append(9, "f2"), delta.append(10, "f1")]
+    table = delta.table(*log[:8])
+    audit(table, evidence=table / "evidence")
+    for version, commit in enumerate(log[8:], 9):
+        delta.write(table / "_delta_log", version, commit)
+    done = audit(table, evidence=table / "evidence")
+    assert [f.versions for f in done.findings if f.kind == "comes-back"] == [(8, 10)]
+    assert [note[:30] for note in done.notes] == [
+        "4 commits had not seen more th",
+        "2 removed files are forgotten:",
+    ]
+    same(done, audit(table))
 
 
 def test_a_limit_leaves_what_was_done(delta):

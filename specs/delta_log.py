@@ -12,7 +12,6 @@ import os
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LogError
@@ -23,6 +22,7 @@ from isolitmus.specs.limits import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata, LogProtocol
 
@@ -156,8 +156,8 @@ def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
     return commit_of(version, _actions(_place(table, version), newest=newest))
 
 
-def _place(table: Path, version: int) -> Path:
-    return Path(f"{table}/_delta_log/{version:020}.json")
+def _place(table: Path, version: int) -> str:
+    return f"{table}/_delta_log/{version:020}.json"
 
 
 def _list(table: Path) -> tuple[list[int], list[str]]:
@@ -194,7 +194,7 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
         raise LogError(f"{path}: it says version {said}; the newest commit is version {last}")
 
 
-def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
     try:
         yield from _read_actions(path, newest=newest)
     except LogError:
@@ -205,7 +205,7 @@ def _actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, 
         ) from None
 
 
-def _read_actions(path: Path, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _read_actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
     empty = True
     for number, line in enumerate(read_lines(path, LogError), 1):
         if not line.strip():

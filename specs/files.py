@@ -70,16 +70,22 @@ def open_file(path: Path, error: type[IsolitmusError]) -> BufferedReader:
     Traceback (most recent call last):
     isolitmus.model.errors.LogError: cannot read /dev/zero: it is no regular file
     """
+    number, _ = _opened(path, error)
+    return os.fdopen(number, "rb")
+
+
+def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
+    """The number of a regular file that is open to be read, and how many bytes it has."""
     try:
         found = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nobody may be writing to a pipe
     except (OSError, ValueError) as problem:
         raise error(f"cannot read {path}: {getattr(problem, 'strerror', problem)}") from None
-    mode = os.fstat(found).st_mode
-    if not stat.S_ISREG(mode):
+    state = os.fstat(found)
+    if not stat.S_ISREG(state.st_mode):
         os.close(found)
-        why = "Is a directory" if stat.S_ISDIR(mode) else "it is no regular file"
+        why = "Is a directory" if stat.S_ISDIR(state.st_mode) else "it is no regular file"
         raise error(f"cannot read {path}: {why}")
-    return os.fdopen(found, "rb")
+    return found, state.st_size
 
 
 def read_text(path: Path, error: type[IsolitmusError]) -> str:
@@ -111,15 +117,20 @@ def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
     return read_text(path, error)
 
 
-def read_lines(path: Path, error: type[IsolitmusError]) -> Iterator[str]:
+def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
     """The lines of a file one at a time, without their ends: the file may be of any size, a line not."""
-    with open_file(path, error) as file:
-        whole = file.read(SMALL + 1)
-        if len(whole) <= SMALL:  # at once, as nearly every commit is
+    number, size = _opened(path, error)
+    if size <= SMALL:  # at once, as nearly every commit is
+        try:
+            whole = os.read(number, size + 1)
+        finally:
+            os.close(number)
+        if len(whole) <= size:
             lines = decoded(whole, path, error).split("\n")
             yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
             return
-        file.seek(0)
+        number, _ = _opened(path, error)  # it grows, or is no file that says its size
+    with os.fdopen(number, "rb") as file:
         start = 0
         while line := file.readline(LINE + 1):
             if len(line) > LINE:
@@ -128,7 +139,7 @@ def read_lines(path: Path, error: type[IsolitmusError]) -> Iterator[str]:
             start += len(line)
 
 
-def decoded(text: bytes, path: Path, error: type[IsolitmusError], start: int = 0) -> str:
+def decoded(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
     """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where they are none."""
     try:
         return text.decode("utf-8")

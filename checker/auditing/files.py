@@ -7,6 +7,7 @@ than that is not found; that it was not live is still known.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.conditions import live
@@ -33,7 +34,7 @@ class Files:
 
     def __init__(self) -> None:
         self._live: dict[str, tuple[str, ...]] = {}
-        self._removed: dict[tuple[str, str], int] = {}
+        self._removed: OrderedDict[tuple[str, str], int] = OrderedDict()
         self.forgotten = 0
 
     def __contains__(self, entry: tuple[str, str]) -> bool:
@@ -51,7 +52,9 @@ class Files:
     def restore(self, said: dict[str, Any]) -> None:
         """Take up the entries as they were."""
         self._live = {path: tuple(vectors) for path, vectors in said["live"].items()}
-        self._removed = {(path, vector): version for path, vector, version in said["removed"]}
+        self._removed = OrderedDict(
+            ((p, vector), version) for p, vector, version in said["removed"]
+        )
         self.forgotten = said["forgotten"]
 
     def apply(self, commit: LogCommit) -> Iterator[Finding]:
@@ -70,21 +73,20 @@ class Files:
             before = self._removed.pop(file.entry, None)
             if before not in (None, commit.version) and operation not in BRINGS_BACK:
                 yield _back(commit, file, before)
-            others = tuple(v for v in self._live.get(file.path, ()) if v != file.vector)
-            self._live[file.path] = (*others, file.vector)
+            there = self._live.get(file.path)
+            others = there and tuple(v for v in there if v != file.vector)
+            self._live[file.path] = (*others, file.vector) if others else (file.vector,)
             if others:
                 yield _twice(commit, file)
 
     def _drop(self, entry: tuple[str, str], version: int) -> None:
         path, vector = entry
-        left = tuple(v for v in self._live[path] if v != vector)
-        if left:
-            self._live[path] = left
-        else:
-            del self._live[path]
+        there = self._live.pop(path)
+        if len(there) > 1:
+            self._live[path] = tuple(v for v in there if v != vector)
         self._removed[entry] = version
         if len(self._removed) > REMEMBERED:
-            del self._removed[next(iter(self._removed))]
+            self._removed.popitem(last=False)
             self.forgotten += 1
 
     def _not_there(self, commit: LogCommit, file: LogFile) -> Finding:

@@ -125,6 +125,7 @@ def test_a_log_that_was_cleaned_up_meanwhile(delta):
     assert (done.first, done.last) == (0, 6)
     assert [f.versions for f in done.findings] == [(4, 5, 6)]
     assert done.notes == ("1 commit read a version before 4: what was missed before that is gone.",)
+    same(audit(table, evidence=evidence), done)
 
 
 def test_what_is_counted_of_what_was_not_looked_at(delta, monkeypatch):

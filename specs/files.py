@@ -48,7 +48,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def is_there(path: Path) -> bool:
+def is_there(path: Path | str) -> bool:
     """Whether there is anything of this name."""
     return os.path.exists(path)  # noqa: PTH110 - it raises for no name
 
@@ -61,7 +61,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def open_file(path: Path, error: type[IsolitmusError]) -> BufferedReader:
+def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
     """A regular file, to be read; the error says what is wrong with it.
 
     >>> from pathlib import Path

@@ -44,13 +44,6 @@ def modules() -> list[str]:
     return list(dict.fromkeys(names))
 
 
-SLOW = {
-    f"isolitmus.checker.{name}"
-    for name in ("placing", "portrait", "proving.proof", "separation", "strategies")
-}
-"""The modules whose examples take seconds."""
-
-
 @pytest.fixture(scope="session")
 def files() -> list[str]:
     """What git tracks or would track, as paths from the root; what is deleted is left out."""
@@ -68,9 +61,7 @@ def files() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in modules()]
-)
+@pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings_run(name):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in doctest.DocTestFinder().find(importlib.import_module(name)):

@@ -62,8 +62,8 @@ class Files:
         operation = (commit.operation or "").upper()
         if operation == NO_ENTRIES:
             return
-        again = [f for f in commit.adds if f.entry in self]
-        yield from self._moved_rows(commit, {f.entry for f in again})
+        if commit.adds and not commit.changes_rows:
+            yield from self._moved_rows(commit)
         for file in commit.removes:
             if file.entry in self:
                 self._drop(file.entry, commit.version)
@@ -105,11 +105,9 @@ class Files:
         )
         return Finding("removed-twice", (before, commit.version), "certain", why)
 
-    def _moved_rows(self, commit: LogCommit, again: set[tuple[str, str]]) -> Iterator[Finding]:
+    def _moved_rows(self, commit: LogCommit) -> Iterator[Finding]:
         """Files that say that no data changes hold as many rows as they replace."""
-        if commit.changes_rows or not commit.adds:
-            return
-        added = [live(f) for f in commit.adds if f.entry not in again]
+        added = [live(f) for f in commit.adds if f.entry not in self]
         removed = [live(f) for f in commit.removes]
         if None in added or None in removed:
             return

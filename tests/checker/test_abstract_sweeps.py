@@ -76,8 +76,8 @@ def holds(history, spec):
         (2, 2, True, True, LEVELS[:2]),
         (3, 1, True, False, LEVELS),
         (2, 2, True, False, [PER_READ]),
-        pytest.param(3, 1, True, True, LEVELS, marks=pytest.mark.slow),
-        pytest.param(2, 3, False, False, LEVELS[:2], marks=[pytest.mark.slow, pytest.mark.wide]),
+        (3, 1, True, True, LEVELS),
+        pytest.param(2, 3, False, False, LEVELS[:2], marks=pytest.mark.wide),
     ],
 )
 def test_counts_agree_with_one_by_one(n, keys, sessions, aborts, specs):

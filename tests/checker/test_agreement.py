@@ -186,9 +186,7 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["given", "readers", pytest.param("rc-po", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["given", "readers", "rc-po"])
 def test_solver_and_enumeration_agree_on_a_spec_of_mine(name):
     mine, theirs = read(MINE[name], name), spec("read-committed")
     for a, b in ((mine, theirs), (theirs, mine)):
@@ -346,7 +344,7 @@ def admission_of(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(2, 0), pytest.param((2, 1), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 0), (2, 1)], ids=str)
 def test_the_circuit_has_every_frame_that_execution_gives(shape):
     table = scope("table")
     everything = frozenset().union(*(spec(name).needs for name in SHIPPED))

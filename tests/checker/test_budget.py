@@ -200,11 +200,7 @@ def test_ctrl_c_ends_a_solver_at_work():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "pair",
-    [
-        ("serializable", "update-serializable"),
-        pytest.param(("causal", "read-atomic"), marks=pytest.mark.slow),
-    ],
+    "pair", [("serializable", "update-serializable"), ("causal", "read-atomic")]
 )
 def test_an_enumeration_takes_no_more_memory_than_a_batch(pair):
     """Eight transactions over three keys have more histories than a machine could hold."""

@@ -189,9 +189,7 @@ def test_the_runtimes_are_these():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "runtime", [r if r == "14.2" else pytest.param(r, marks=pytest.mark.slow) for r in RUNTIMES]
-)
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_what_goes_row_by_row_depends_on_the_runtime(runtime):
     """D21, D23, D29, D31."""
     for edition in EDITIONS:
@@ -275,16 +273,7 @@ def test_beside_who_alters_the_table_serializable_keeps_its_promise(edition):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("level", "edition", "sizes"),
-    [
-        pytest.param(
-            level,
-            edition,
-            sizes,
-            marks=() if (edition, sizes) == ("newest", (2,)) else pytest.mark.slow,
-        )
-        for level, edition, sizes in product(LEVELS, EDITIONS, ((2,), (3,)))
-    ],
+    ("level", "edition", "sizes"), list(product(LEVELS, EDITIONS, ((2,), (3,))))
 )
 def test_going_by_row_never_forbids_more(level, edition, sizes):
     files = spec(f"databricks-{level}-{edition}")

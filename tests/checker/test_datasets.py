@@ -78,10 +78,7 @@ ABSENT = pytest.param("", marks=pytest.mark.skip("no ../shared/datasets/awdit-te
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] * ("l100" in n)) for n in FILES] or [ABSENT],
-)
+@pytest.mark.parametrize("name", FILES or [ABSENT])
 def test_awdit_s_verdicts(name):
     history = parse((AWDIT / name).read_text("utf-8"))
     specs = (READ_COMMITTED, level("read-atomic"), level("causal"))

@@ -35,7 +35,6 @@ PREMISE_NAMES = {
     "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
     " born-once",
 }
-QUICK = "theorem-4"
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
 
 
@@ -49,9 +48,7 @@ def each_in_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [n if n == QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PROOFS]
-)
+@pytest.mark.parametrize("name", PROOFS)
 def test_a_theorem_is_proved_from_its_premises(name):
     proof = prove(PROOFS[name])
     assert proof.holds

@@ -9,9 +9,7 @@ REPAIRED, PLAIN = "delta-write-serializable-repaired", "delta-write-serializable
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "n", [2, 3, pytest.param(4, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_repaired_checks_keep_the_promise_up_to_the_bound(n):
     answer = separate(
         spec(REPAIRED), spec("write-serializable"), scope("table"), transactions=[n], shipped=False

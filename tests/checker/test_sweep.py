@@ -125,7 +125,7 @@ def by_values(layout, statements=10):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_kernel_counts_as_bits_do(small, n):
     asked, judged = [spec(name) for name in PROTOCOLS], [spec(name) for name in MANY]
     done = sweep(small, n, protocols=asked, levels=judged)
@@ -139,11 +139,11 @@ def test_the_kernel_counts_as_bits_do(small, n):
     [
         *((layout, 1, 10) for layout in LAYOUTS),
         (LAYOUTS[0], 2, 3),
-        *(pytest.param(layout, 2, 10, marks=pytest.mark.slow) for layout in LAYOUTS),
-        *(pytest.param(layout, 2, WITHOUT_OVERWRITE, marks=pytest.mark.slow) for layout in LAYOUTS),
-        pytest.param(LAYOUTS[0], 3, 5, marks=pytest.mark.slow),
-        pytest.param(LAYOUTS[2], 3, (0, 3, 5, 7, 9), marks=pytest.mark.slow),
-        pytest.param(LAYOUTS[1], 3, 4, marks=pytest.mark.slow),
+        *((layout, 2, 10) for layout in LAYOUTS),
+        *((layout, 2, WITHOUT_OVERWRITE) for layout in LAYOUTS),
+        (LAYOUTS[0], 3, 5),
+        (LAYOUTS[2], 3, (0, 3, 5, 7, 9)),
+        (LAYOUTS[1], 3, 4),
     ],
 )
 def test_the_kernel_counts_as_execution_one_by_one_does(layout, n, statements):
@@ -193,8 +193,8 @@ def kept(inside, n, protocol, judged):
     [
         (0, 1, (0, 2, 3, 4, 9)),
         (0, 2, (2, 3, 9)),
-        *(pytest.param(layout, 2, (0, 2, 3, 4, 9), marks=pytest.mark.slow) for layout in (0, 1)),
-        pytest.param(0, 3, (0, 2, 3, 9), marks=pytest.mark.slow),
+        *((layout, 2, (0, 2, 3, 4, 9)) for layout in (0, 1)),
+        (0, 3, (0, 2, 3, 9)),
     ],
 )
 def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n, chosen):
@@ -298,7 +298,7 @@ def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(name, n, expecte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [2, 3])
 def test_what_is_not_executed_would_be_explained(small, n):
     """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order explains every
     version, along the log the log's order gives the table.
@@ -420,9 +420,7 @@ def by_solver(inside, n, protocol, level=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "statements"), [(2, 4), pytest.param(2, 7, marks=pytest.mark.slow), pytest.param(3, 3, marks=pytest.mark.slow)]
-)  # fmt: skip
+@pytest.mark.parametrize(("n", "statements"), [(2, 4), (2, 7), (3, 3)])
 def test_the_kernel_counts_as_many_as_a_solver_finds(small, n, statements):
     """All models of the circuit, one by one, each ruled out once it is found."""
     inside = replace(small, statements=small.statements[:statements])

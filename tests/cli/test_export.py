@@ -46,7 +46,7 @@ def test_what_separate_saves_is_exported(call, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["pytest", "pyspark"])
-@pytest.mark.parametrize("step", [20, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [20, 1])
 def test_what_is_written_says_what_the_litmus_test_says(form, step):
     """Every statement, every outcome and every row of whatever can be written so."""
     count = 0

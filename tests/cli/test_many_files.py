@@ -291,11 +291,11 @@ def late(*_):
     ("command", "engine"),
     [
         ("separate", (None, 1, 4)),
-        pytest.param("separate", (gone, engines.STARTS, 4), marks=pytest.mark.slow),
-        pytest.param("separate", (late, 1, 3), marks=pytest.mark.slow),
-        pytest.param("sweep", (None, 1, 4), marks=pytest.mark.slow),
+        ("separate", (gone, engines.STARTS, 4)),
+        ("separate", (late, 1, 3)),
+        ("sweep", (None, 1, 4)),
         ("sweep", (gone, engines.STARTS, 4)),
-        pytest.param("show", (None, 1, 4), marks=pytest.mark.slow),
+        ("show", (None, 1, 4)),
     ],
 )
 def test_what_was_found_is_there_though_no_engine_carries_it_out(call, delta, command, engine):
@@ -404,18 +404,8 @@ def lying(field):
     return carry
 
 
-QUICK = ("outcome", "commits")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "field",
-    [
-        pytest.param(f.name, marks=() if f.name in QUICK else pytest.mark.slow)
-        for f in fields(TransactionRun)
-        if f.name not in BESIDE
-    ],
-)
+@pytest.mark.parametrize("field", [f.name for f in fields(TransactionRun) if f.name not in BESIDE])
 def test_a_lie_is_caught_by_whatever_compares(files, call, delta, field):
     files(a=TEXT[: TEXT.index("[expect.")])
     delta(lying(field))

@@ -166,7 +166,7 @@ PROGRAM = Path(sys.executable).with_name("isolitmus")
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(["demo", "--no-spark", "--out", "report"], marks=pytest.mark.slow),
+        ["demo", "--no-spark", "--out", "report"],
         ["separate", "snapshot-isolation", "serializable", "--save", "found.toml"],
     ],
 )

@@ -17,7 +17,6 @@ from isolitmus.specs.litmus_file import read_litmus
 
 SPECS = Path(isolitmus.specs.__file__).parent
 TESTS = litmus_names("locking")
-QUICK = "derby-read-committed"
 
 
 @pytest.mark.slow
@@ -34,14 +33,8 @@ def test_a_litmus_test_says_what_it_is_and_expects_something_of_each_protocol(na
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "under"),
-    [
-        pytest.param(name, under, marks=[pytest.mark.slow] * (under != QUICK))
-        for name in TESTS
-        for under in protocols("locking")
-    ],
-)
+@pytest.mark.parametrize("under", protocols("locking"))
+@pytest.mark.parametrize("name", TESTS)
 def test_the_model_meets_the_expectations(name, under):
     judged = run(litmus(name), protocol(under))
     assert (judged.expected, judged.differences) == ("met", ())

@@ -35,13 +35,13 @@ def one_by_one(orders, path=()):
     ("name", "under"),
     [
         ("quiz-stolen", RC),
-        pytest.param("quiz-two-workers", RC, marks=pytest.mark.slow),
-        pytest.param("quiz-two-workers", RCSI, marks=pytest.mark.slow),
-        pytest.param("quiz-two-workers", SERIALIZABLE, marks=pytest.mark.slow),
-        pytest.param("count-looks-right", RC, marks=pytest.mark.slow),
-        pytest.param("count-looks-right", RCSI, marks=pytest.mark.slow),
-        pytest.param("transfer-half-seen", RC, marks=pytest.mark.slow),
-        pytest.param("rule-declared", RC, marks=pytest.mark.slow),
+        ("quiz-two-workers", RC),
+        ("quiz-two-workers", RCSI),
+        ("quiz-two-workers", SERIALIZABLE),
+        ("count-looks-right", RC),
+        ("count-looks-right", RCSI),
+        ("transfer-half-seen", RC),
+        ("rule-declared", RC),
     ],
 )
 def test_states_are_remembered_and_nothing_is_lost(name, under):
@@ -81,12 +81,7 @@ FOUND = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "under"),
-    [
-        pytest.param(name, under, marks=[] if (name, under) in QUICK else [pytest.mark.slow])
-        for QUICK in [{("quiz-two-workers", RC), ("quiz-refused", RC)}]
-        for name in FOUND
-        for under in (RC, RCSI, ROWWISE, RR, SERIALIZABLE, SNAPSHOT)
-    ],
+    [(name, under) for name in FOUND for under in (RC, RCSI, ROWWISE, RR, SERIALIZABLE, SNAPSHOT)],
 )
 def test_the_quiz_goes_wrong_in_these_ways(name, under):
     assert broken(name, under) == FOUND[name].get(under, set())

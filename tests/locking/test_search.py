@@ -145,13 +145,11 @@ KINDS = (None, RC, "locking-repeatable-read", "locking-serializable", "locking-r
     ("universe", "transactions", "only"),
     [
         ("scans", 2, slice(None, None, 4)),
-        pytest.param("scans", 2, slice(None), marks=pytest.mark.slow),
-        pytest.param("fixed-keys", 2, slice(None), marks=pytest.mark.slow),
+        ("scans", 2, slice(None)),
+        ("fixed-keys", 2, slice(None)),
         ("moving-keys", 2, slice(None)),
-        pytest.param("scans", 3, slice(9, None, 10), marks=[pytest.mark.slow, pytest.mark.wide]),
-        pytest.param(
-            "fixed-keys", 3, slice(7, None, 30), marks=[pytest.mark.slow, pytest.mark.wide]
-        ),
+        pytest.param("scans", 3, slice(9, None, 10), marks=pytest.mark.wide),
+        pytest.param("fixed-keys", 3, slice(7, None, 30), marks=pytest.mark.wide),
     ],
 )
 def test_orders_that_lead_to_one_state_come_to_one_frame(universe, transactions, only, under):

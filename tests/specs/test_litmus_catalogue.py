@@ -80,19 +80,10 @@ def test_expectations_are_complete_and_consistent(name):
             assert expect.serial, "an acyclic conflict graph has an order that explains the table"
 
 
-QUICK = "delta-write-serializable"
-"""The protocol at which the inner loop asks, where a test expects something of it."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "who"),
-    [
-        pytest.param(name, who, marks=[pytest.mark.slow] * (who != QUICK in test.expect))
-        for name, test in ON_TABLES.items()
-        for who in test.expect
-        if who in protocols()
-    ],
+    [(name, who) for name, test in ON_TABLES.items() for who in test.expect if who in protocols()],
 )
 def test_the_model_meets_the_expectations(name, who):
     judged = run(ON_TABLES[name], protocol(who))

@@ -162,7 +162,7 @@ def follow_table(
             sleep(min(every, left))
     except KeyboardInterrupt:
         pass
-    one.keep()
+    one.save()
     done = one.audit()
     if not quiet:
         say(f"{done.table}: {_span(done)}; {_summary(done)}")

@@ -21,7 +21,7 @@ from isolitmus.checker.auditing.overview import Overlaps
 from isolitmus.checker.auditing.windows import LONGEST, Recent, all_missed, bridges, reorders
 from isolitmus.model.budget import Budget
 from isolitmus.model.delta_log import LogFile, LogMetadata
-from isolitmus.model.errors import Limit, LogError
+from isolitmus.model.errors import Ended, Limit, LogError
 from isolitmus.model.finding import KINDS, Audit, Finding
 from isolitmus.model.number import many
 from isolitmus.specs.audit_file import edited, read_audit_file, write_audit_file
@@ -197,8 +197,9 @@ class FollowedAudit:
     """An audit of the table at a path that goes on as commits come; LogError if its log is none that reads.
 
     Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with what was found until
-    then. ``evidence`` is a file in which it keeps what it knows, from time to time and with ``keep``; where such a file is
-    there, it goes on from that: LogError if it is of another log, another release, or edited.
+    then. ``evidence`` is a file in which it keeps what it knows, from time to time and with ``save``; where such a file is
+    there, it goes on from that: LogError if it is of another log, another release, or edited. If it cannot be written any
+    more, as on a full disk, that ends the audit, too.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class FollowedAudit:
         self._ended: str | None = None
         self._newest: LogCommit | None = None
         self._evidence = evidence
-        self._told = 0
+        self._told = self._saved = 0
         self._due = monotonic() + EVERY
         if evidence is not None:
             self._go_on(evidence)
@@ -225,10 +226,12 @@ class FollowedAudit:
             for found in self._pass.findings(progress):
                 self._keep(found)
                 if monotonic() > self._due:
-                    self.keep()
+                    self.save()
+                if self._ended is not None:
+                    return
         except (Limit, MemoryError) as limit:
             self._ended = str(limit) or "memory was used up"
-        self.keep()
+        self.save()
 
     def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
         """The commits that have come since, each with what it shows. One that is still being written is left for the
@@ -254,7 +257,7 @@ class FollowedAudit:
             found = tuple(self._pass.take(commit))
             self._keep(found)
             if monotonic() > self._due:
-                self.keep()
+                self.save()
             yield commit, found
 
     def _refuse_a_gap(self) -> None:
@@ -270,10 +273,13 @@ class FollowedAudit:
         """LogError if the newest commit that was looked at is not the one that is there now."""
         version = self._log.last
         if not has_version(self.table, version) or self._log.commit(version) != self._newest:
-            raise LogError(
-                f"{self.table}: version {version} is another one than before: the table was made anew while it was"
-                " followed; ask again"
-            )
+            raise self._another(version, "followed")
+
+    def _another(self, version: int, what: str) -> LogError:
+        return LogError(
+            f"{self.table}: version {version} is another one than before: the table was made anew while it was {what};"
+            " ask again"
+        )
 
     def audit(self) -> Audit:
         """What was found so far."""
@@ -310,22 +316,32 @@ class FollowedAudit:
                 self._kept.append(finding)
         self._told = self._pass.examined
 
-    def keep(self) -> None:
-        """Write what is known as evidence, if there is a file for it and whatever was begun is done."""
-        done = self._pass.examined
-        if self._evidence is None or not done or not done == self._told == self._pass.begun:
+    def save(self) -> None:
+        """Write what is known as evidence, if there is a file for it, something new, and whatever was begun is done.
+        LogError if the log is not the one that was read.
+        """
+        done, log = self._pass.examined, self._log
+        whole = done == self._told == self._pass.begun
+        if self._evidence is None or not whole or done == self._saved:
             return
-        start, log = monotonic(), self._log
+        start, last = monotonic(), log.first + done - 1
+        digest = log.digest(last)
+        (read, _), *_ = self._pass.recent.newest(last - 1)
+        if log.commit(last) != read:
+            raise self._another(last, "audited")
         said = {
             "first": log.first,
             "oldest": log.oldest,
-            "newest": log.digest(log.first + done - 1),
+            "newest": digest,
             "pass": self._pass.to_json(),
             "counts": [[*key, number] for key, number in self._counts.items()],
             "findings": [finding.to_json() for finding in self._kept],
         }
-        write_audit_file(self._evidence, said)
-        now = monotonic()
+        try:
+            write_audit_file(self._evidence, said)
+        except Ended as problem:
+            self._ended = str(problem)
+        self._saved, now = done, monotonic()
         self._due = now + max(EVERY, SHARE * (now - start))
 
     def _go_on(self, evidence: Path) -> None:
@@ -348,7 +364,7 @@ class FollowedAudit:
             self._kept = [Finding.of_json(finding) for finding in said["findings"]]
         except (KeyError, TypeError, ValueError, IndexError):
             raise edited(evidence) from None
-        self._told = self._pass.examined
+        self._told = self._saved = self._pass.examined
 
 
 def audit(

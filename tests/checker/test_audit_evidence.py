@@ -17,7 +17,7 @@ from isolitmus.checker.auditing import audit as auditing
 from isolitmus.checker.auditing import claims, files, windows
 from isolitmus.checker.auditing import overview as overviews
 from isolitmus.checker.auditing.audit import FollowedAudit
-from isolitmus.model.errors import IsolitmusError, LogError
+from isolitmus.model.errors import Ended, LogError
 from isolitmus.specs import audit_file
 
 BOUNDS = [
@@ -175,7 +175,7 @@ def test_what_was_begun_is_not_written(delta, monkeypatch):
     monkeypatch.setattr(files.Files, "apply", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         list(one.came())
-    one.keep()
+    one.save()
     assert (table / "evidence").read_text() == before
 
 
@@ -185,7 +185,7 @@ def test_followed_commits_are_evidence_too(delta):
     one.there()
     delta.write(table / "_delta_log", 2, delta.append(0, "f1"))
     assert len(list(one.came())) == 1
-    one.keep()
+    one.save()
     two = FollowedAudit(table, evidence=table / "evidence")
     two.there()
     same(two.audit(), one.audit())
@@ -268,8 +268,39 @@ def test_a_file_that_no_audit_wrote_is_one_sentence(delta, damage, sentence):
 def test_more_than_can_be_read_again_is_not_written(delta, monkeypatch):
     monkeypatch.setattr(audit_file, "RECORDING", 100)
     table = delta.table(delta.append(0, "f1"))
-    with pytest.raises(IsolitmusError, match="evidence of an audit is larger than 100 bytes"):
-        audit(table, evidence=table / "evidence")
+    done = audit(table, evidence=table / "evidence")
+    assert done.ended.endswith("evidence of an audit is larger than 100 bytes")
+    assert done.notes[-1].endswith("; 2 of 2 commits were audited until then.")
+    assert not (table / "evidence").exists()
+
+
+def test_a_full_disk_ends_it_and_loses_nothing(call, delta, monkeypatch):
+    def full(path, _):
+        raise Ended(f"cannot write {path}: No space left on device")
+
+    monkeypatch.setattr(auditing, "write_audit_file", full)
+    monkeypatch.setattr(auditing, "EVERY", -1.0)
+    table = delta.table(delta.append(0, "f1"), delta.append(1, "f2"), delta.delete(1, None, "f1"))
+    status, out, err = call("audit", table, "--evidence", table / "evidence")
+    assert (status, err) == (3, "")
+    assert "No space left on device; 1 of 4 commits were audited until then." in out
+
+
+def test_a_table_that_is_made_anew_meanwhile_leaves_no_evidence(delta):
+    table = delta.table(delta.append(0, "f1"))
+    one = FollowedAudit(table, evidence=table / "evidence")
+    take = one._pass.take
+
+    def then_made_anew(commit):
+        found = tuple(take(commit))
+        if commit.version == 1:
+            delta.write(table / "_delta_log", 1, delta.append(0, "g1"))
+        return found
+
+    one._pass.take = then_made_anew
+    with pytest.raises(LogError, match="version 1 is another one than before: the table was made"):
+        one.there()
+    assert not (table / "evidence").exists()
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,19 @@ class Forms:
 
     @property
     def option(self) -> Any:
-        """``--as`` for the verb's signature."""
-        return typer.Option(
-            "--as",
-            metavar="|".join(self.words),
-            help="Instead of words: a picture of the dependencies, or a table.",
-        )
+        """``--as`` for the verb's signature.
+
+        >>> Forms(*TABLES).option.help
+        'Instead of words: a table, or the document of --json.'
+        """
+        kinds = [
+            *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
+            *(["a table"] if TABLES.keys() & self.words else []),
+            "the document of --json",
+        ]
+        *others, last = kinds
+        said = f"{', '.join(others)}, or {last}" if others else last
+        return typer.Option("--as", metavar="|".join(self.words), help=f"Instead of words: {said}.")
 
     def chosen(self, word: str | None, *, as_json: bool) -> Form:
         """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of them."""

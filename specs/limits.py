@@ -33,7 +33,7 @@ TEXT = 2**20
 LINE = 2**24
 """The bytes of a line of a log: an action."""
 RECORDING = 2**29
-"""The bytes of a history that another tool recorded: a million transactions of 15 operations in dbcop's layout."""
+"""The bytes of a history that another tool recorded (a million transactions of 15 operations in dbcop's layout), or of an audit's evidence."""
 DEEPEST = 100
 """How deep values, expressions and statements are nested: what reads them goes down to their leaves."""
 ENTRIES = 1_000

@@ -1,13 +1,19 @@
 """How fast sweeps are: a table in Markdown; ``--five`` adds five writers, ``--spark`` four and five on Spark.
 
-Every row is a process of its own, `isolitmus sweep`, so that its memory is its own, too.
+Every row is a process of its own, `isolitmus sweep`, so that its memory is its own, too. ``--session MASTER`` is another
+table: four writers again and again in one session of Spark, in turn with two processes without it.
 """
 
 import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+from isolitmus.checker import sweeps
+from isolitmus.pipeline import open_spark, sweep
+from isolitmus.specs import scope
 
 ISOLITMUS = str(Path(sys.executable).parent / "isolitmus")
 SCOPE = "fourteen-writers"
@@ -38,11 +44,31 @@ def row(what: str, *words: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def in_one_session(master: str) -> None:
+    """A row for each turn; in the first, Spark starts Python's workers."""
+    sys.stdout.write(f"| turn | `{master}` | two processes |\n|{'---|' * 3}\n")
+    inside, most = scope(SCOPE), 1_000_000_000
+    with open_spark(master) as spark:
+        for turn in range(1, 5):
+            start = time.perf_counter()
+            one = sweep(spark, inside, 4, limit=most)
+            middle = time.perf_counter()
+            other = sweeps.sweep(inside, 4, limit=most, cores=2)
+            end = time.perf_counter()
+            assert one.protocols == other.protocols
+            sys.stdout.write(f"| {turn} | {middle - start:.1f} s | {end - middle:.1f} s |\n")
+            sys.stdout.flush()
+
+
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("--spark", action="store_true")
     asked.add_argument("--five", action="store_true")
+    asked.add_argument("--session", metavar="MASTER")
     options = asked.parse_args()
+    if options.session:
+        in_one_session(options.session)
+        return
     sizes = ["2", "3", "4", *(["5"] if options.five else [])]
     say = "| sweep | candidates | admitted | counting | candidates/s | command | processors | largest process |"
     sys.stdout.write(f"{say}\n|{'---|' * 8}\n")

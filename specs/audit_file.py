@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import Ended, LogError
 from isolitmus.model.text_digest import text_digest
-from isolitmus.specs.files import decoded, is_there, read_bytes
+from isolitmus.specs.files import read_if_there
 from isolitmus.specs.limits import RECORDING, read_json
 from isolitmus.specs.writing import write_whole
 
@@ -28,9 +28,9 @@ def read_audit_file(path: Path) -> dict[str, Any] | None:
     """What an audit has left in a file, None if there is none; LogError if it is no such file, another release's, or not
     as it was written.
     """
-    if not is_there(path):
+    text = read_if_there(path, LogError, RECORDING)
+    if text is None:
         return None
-    text = decoded(read_bytes(path, LogError, RECORDING), path, LogError)
     head, _, body = text.partition("\n")
     try:
         first = read_json(head)

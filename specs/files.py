@@ -88,9 +88,9 @@ def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
     return found, state.st_size
 
 
-def read_text(path: Path, error: type[IsolitmusError]) -> str:
-    """The text of a file that a person writes; the error says what is wrong with it."""
-    found = read_bytes(path, error)
+def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
+    """The text of a file, so many bytes at most (as a person writes); the error says what is wrong with it."""
+    found = read_bytes(path, error, most)
     return decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -106,7 +106,7 @@ def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> byt
     return found
 
 
-def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
+def read_if_there(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str | None:
     """The text of a file, None if there is none."""
     try:
         path.stat()
@@ -114,7 +114,7 @@ def read_if_there(path: Path, error: type[IsolitmusError]) -> str | None:
         return None
     except (OSError, ValueError):
         pass  # the reader says what it is
-    return read_text(path, error)
+    return read_text(path, error, most)
 
 
 def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -215,7 +216,7 @@ class FollowedAudit:
         self._newest: LogCommit | None = None
         self._evidence = evidence
         self._told = self._saved = 0
-        self._due = monotonic() + EVERY
+        self._due = inf if evidence is None else self._start + EVERY
         if evidence is not None:
             self._go_on(evidence)
 
@@ -225,8 +226,6 @@ class FollowedAudit:
         try:
             for found in self._pass.findings(progress):
                 self._keep(found)
-                if monotonic() > self._due:
-                    self.save()
                 if self._ended is not None:
                     return
         except (Limit, MemoryError) as limit:
@@ -239,7 +238,7 @@ class FollowedAudit:
         """
         if not has_version(self.table, self._log.last + 1):
             self._refuse_a_gap()
-        self._refuse_another()
+        self._refuse_another(self._log.last, self._newest, "followed")
         while self._ended is None and has_version(self.table, self._log.last + 1):
             log = replace(self._log, last=self._log.last + 1)
             try:
@@ -256,8 +255,6 @@ class FollowedAudit:
             self._log, self._newest = log, commit
             found = tuple(self._pass.take(commit))
             self._keep(found)
-            if monotonic() > self._due:
-                self.save()
             yield commit, found
 
     def _refuse_a_gap(self) -> None:
@@ -269,17 +266,13 @@ class FollowedAudit:
                 " it was followed; ask again"
             )
 
-    def _refuse_another(self) -> None:
-        """LogError if the newest commit that was looked at is not the one that is there now."""
-        version = self._log.last
-        if not has_version(self.table, version) or self._log.commit(version) != self._newest:
-            raise self._another(version, "followed")
-
-    def _another(self, version: int, what: str) -> LogError:
-        return LogError(
-            f"{self.table}: version {version} is another one than before: the table was made anew while it was {what};"
-            " ask again"
-        )
+    def _refuse_another(self, version: int, read: LogCommit | None, what: str) -> None:
+        """LogError if the commit of a version that was looked at is not the one that is there now."""
+        if not has_version(self.table, version) or self._log.commit(version) != read:
+            raise LogError(
+                f"{self.table}: version {version} is another one than before: the table was made anew while it was"
+                f" {what}; ask again"
+            )
 
     def audit(self) -> Audit:
         """What was found so far."""
@@ -315,6 +308,8 @@ class FollowedAudit:
             if self._counts[key] <= KEPT:
                 self._kept.append(finding)
         self._told = self._pass.examined
+        if monotonic() > self._due:
+            self.save()
 
     def save(self) -> None:
         """Write what is known as evidence, if there is a file for it, something new, and whatever was begun is done.
@@ -327,8 +322,7 @@ class FollowedAudit:
         start, last = monotonic(), log.first + done - 1
         digest = log.digest(last)
         (read, _), *_ = self._pass.recent.newest(last - 1)
-        if log.commit(last) != read:
-            raise self._another(last, "audited")
+        self._refuse_another(last, read, "audited")
         said = {
             "first": log.first,
             "oldest": log.oldest,

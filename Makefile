@@ -11,9 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
-	@echo 'make test         everything: linters, types, layers, tests, real Spark'
-	@echo 'make quick        the same without a JVM and without what is slow'
-	@echo 'make conformance  hours: all litmus tests, all that is found, random ones, the matrix, on real engines'
+	@echo 'make test         linters, types, layers, all tests; real engines are asked about a fifth of the catalogue'
+	@echo 'make quick        the same without engines and without what is slow'
+	@echo 'make conformance  hours: the whole catalogue, all that is found, random tests, the matrix, on real engines'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
 	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
@@ -23,8 +23,7 @@ demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
 test: preflight lint engines
-	$(BIN)/pytest --numprocesses 2 -m 'not spark and not wide'
-	$(BIN)/pytest -m 'spark and not wide'
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not wide'
 
 # Without the first three, their tests are skipped and say so; without the last, Spark starts more slowly.
 engines: env
@@ -34,7 +33,8 @@ engines: env
 	-@$(BIN)/isolitmus install delta
 
 conformance: preflight engines
-	$(BIN)/pytest -m 'spark or deltalake or wide'
+	$(BIN)/pytest --numprocesses auto --dist loadfile --seed fresh --whole --record-runs \
+		-m 'spark or deltalake or derby or postgres or wide'
 	$(BIN)/isolitmus explore tables --count 1000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore raw --count 5000 --evidence conformance/evidence/random.toml
 	$(BIN)/isolitmus explore sessions --engine derby --count 500 --evidence conformance/evidence/derby.toml
@@ -42,7 +42,8 @@ conformance: preflight engines
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
 quick: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses 2 -m 'not spark and not slow and not derby and not postgres'
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses auto --dist loadfile \
+		-m 'not spark and not slow and not derby and not postgres'
 
 bench: env
 	$(BIN)/python bench/run.py

@@ -1,37 +1,45 @@
-"""What every test has in common: how hard Hypothesis tries (HYPOTHESIS_PROFILE), and the command line.
+"""What all tests share: the seed of all that is drawn, how hard Hypothesis tries, times, the command line, Spark.
 
-Tests that start a JVM are marked ``spark``, long ones ``slow``; `pytest -m "not spark"` runs on a
-machine without Java. The default profile is deterministic: what passed passes again.
+Tests that start a JVM are marked ``spark``, long ones ``slow``; ``pytest -m "not spark"`` runs on a machine without Java.
 """
 
 import gc
 import json
 import os
+import secrets
 import signal
 import sys
+from pathlib import Path
 
 import pytest
+from assertions import Assertions
+from durations import (
+    Durations,
+    ModuleScheduling,
+    longest_first,
+    name_engines,
+    needs_spark,
+    workers,
+)
 from hypothesis import HealthCheck, settings
 
 from isolitmus.cli.main import main
 from isolitmus.conformance import open_session
 
+SEED = Path(__file__).with_name("seed.txt")
+"""It goes up by one with every landing, never back, and never past one that failed (docs/CONTRIBUTING.md)."""
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.register_profile(
     "default",
-    derandomize=True,
+    database=None,
     deadline=None,
-    max_examples=50,
+    max_examples=25,
+    print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(
-    "thorough",
-    settings.get_profile("default"),
-    derandomize=False,
-    max_examples=5000,
-    print_blob=True,
-)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=5000)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(PROFILE)
 
 if (
     signal.getsignal(signal.SIGINT) == signal.SIG_IGN
@@ -39,6 +47,72 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("isolitmus")
+    group.addoption(
+        "--seed",
+        metavar="N",
+        help="the seed of all that is drawn: a number, or 'fresh' for a new one; default: that of tests/seed.txt",
+    )
+    group.addoption(
+        "--whole",
+        action="store_true",
+        help="ask real engines about the whole catalogue, not about a sample",
+    )
+    group.addoption(
+        "--record-durations",
+        action="store_true",
+        help="write the times of this run to tests/durations.csv",
+    )
+    group.addoption(
+        "--record-runs",
+        action="store_true",
+        help="write what engines did in this run to conformance/evidence/catalogue",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Decide the seed, once: the workers of pytest-xdist are given the options of whoever starts them."""
+    options = config.option
+    asked = options.seed or ("fresh" if PROFILE == "thorough" else SEED.read_text("ascii").strip())
+    if asked == "fresh":
+        asked = str(secrets.randbelow(1_000_000_000))
+    if not asked.isdecimal():
+        raise pytest.UsageError(f"--seed is '{asked}'; a whole number or 'fresh' is wanted")
+    options.seed = asked
+    if options.hypothesis_seed is None:
+        options.hypothesis_seed = asked
+    options.loadscopereorder = False  # the order of collection is that of durations
+    assertions = Assertions()
+    assertions.install()
+    config.pluginmanager.register(assertions)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Durations(record=options.record_durations))
+
+
+def pytest_report_header(config):
+    return f"seed: {config.option.seed} (--seed {config.option.seed} draws the same again)"
+
+
+def pytest_xdist_auto_num_workers():
+    return workers()
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ModuleScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("spark") and not needs_spark(item.nodeid.split("::", 1)[0]):
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked spark; its module does not say mark.spark"
+            )
+    longest_first(items)
+    name_engines(items)
 
 
 def pytest_collection_finish():
@@ -49,6 +123,12 @@ def pytest_collection_finish():
 
 def pytest_unconfigure():
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig):
+    """The seed of all that is drawn."""
+    return int(pytestconfig.option.seed)
 
 
 @pytest.fixture

@@ -159,8 +159,8 @@ def test_declared_is_imported_and_imported_is_declared(files):
     asked = {"pandas": {"model"}}  # to_pandas() says in a sentence that it is not there
     assert {name: where for name, where in outside.items() if where} == asked
     tests = imported(name for name in files if name.split("/")[0] in ("tests", "bench"))
-    own = {"formats", "small-jobs", "small-records"}  # of the tests
-    own |= {Path(name).stem for name in files if name.startswith("bench/")}
+    own = {"formats"}  # of the tests
+    own |= {normal(f.stem) for f in map(Path, files) if str(f.parent) in ("tests", "bench")}
     assert set(tests) - own <= declared
 
 

@@ -1,17 +1,18 @@
-"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL did with them.
+"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL were observed to do.
 
-After a change of those tests: ISOLITMUS_UPDATE=1 pytest tests/test_kinds_page.py, which carries them out, too.
+After a change of those tests: ``pytest --whole --record-runs tests/conformance/test_recorded_catalogue.py`` asks the
+engines, then ISOLITMUS_UPDATE=1 pytest tests/test_kinds_page.py writes the page.
 """
 
-import json
 import os
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from catalogue_runs import CatalogueRuns
 
-from isolitmus.model.errors import EngineUnavailable
+from isolitmus.checker.runs import Judged
 from isolitmus.model.values import show_row
 from isolitmus.specs import litmus
 from isolitmus.specs.catalogue import litmus_names, protocols
@@ -95,19 +96,13 @@ def expected(columns):
     return table(["litmus test", *columns.values()], rows)
 
 
-def replayed(call):
-    """What each engine did with each test, at all its levels."""
+def replayed():
+    """What each engine was observed to do with each test, at all its levels."""
     seen = {(name, engine): [] for name in TESTS for engine in ENGINES}
     for engine in ENGINES:
-        status, out, err = call("run", *TESTS, "--engine", engine, "--json")
-        if status == EngineUnavailable.status:
-            pytest.skip(err)
-        told = json.loads(out)
-        for one in told["tests"]:
-            for run in one["runs"]:
-                seen[one["litmus"], engine].append((run["protocol"], run["expected"]))
-        for one in told["refused"]:
-            seen[one["name"], engine].append((one["protocol"], "refused"))
+        for (name, under), one in CatalogueRuns.read(engine).recorded.items():
+            answer = "refused" if one.run is None else Judged(litmus(name), one.run).expected
+            seen[name, engine].append((under, answer))
     rows = [[f"`{name}`", *(did(seen[name, engine]) for engine in ENGINES)] for name in TESTS]
     return table(["litmus test", *ENGINES.values()], rows)
 
@@ -149,8 +144,6 @@ def test_the_page_has_what_the_tests_expect(part):
     compared(part, expected(COLUMNS[part]))
 
 
-@pytest.mark.derby
-@pytest.mark.postgres
 @pytest.mark.slow
-def test_the_page_has_what_engines_did(call):
-    compared("replays", replayed(call))
+def test_the_page_has_what_engines_did():
+    compared("replays", replayed())

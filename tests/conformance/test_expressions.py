@@ -37,12 +37,11 @@ VALUES = [
 
 
 def drawn(strategy, count):
-    """Examples of a strategy, the same in every run."""
+    """Draw examples of a strategy by the seed of the run."""
     found = []
 
     @settings(
         max_examples=count,
-        derandomize=True,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),

@@ -1,5 +1,6 @@
-"""The matrix of statements on real Delta: a sample that is pairwise covering but for two statements, and every
-statement on either side.
+"""The matrix of statements on real Delta: every statement parked once and winning once, drawn by the seed.
+
+Of all its cases ``test_recorded_catalogue`` compares what is recorded.
 """
 
 from itertools import combinations, product
@@ -25,37 +26,48 @@ FACTORS = {
 }
 
 
-def sample():
-    """Cases by factor: each statement parked in each place, beside one that no other case has beside it."""
+def sample(seed):
+    """Cases by factor: each statement parked once and winning once; places, vectors and levels as often as the others.
+
+    Seeds in a row park a statement beside every other one, in every place, with and without vectors, at both levels.
+    """
     statements = FACTORS["a"]
     for row, a in enumerate(statements):
-        for k, place in enumerate(PLACES):
-            yield {
-                "a": a,
-                "winner": statements[(7 * row + 3 * k) % len(statements)],
-                "place": place,
-                "vectors": FACTORS["vectors"][(row + k) % 2],
-                "level": LEVELS[(row // 2 + k) % 2],
-            }
+        yield {
+            "a": a,
+            "winner": statements[(7 * row + seed) % len(statements)],
+            "place": PLACES[(row + seed) % len(PLACES)],
+            "vectors": FACTORS["vectors"][(row + seed) % 2],
+            "level": LEVELS[(row // 2 + seed // 2) % 2],
+        }
 
 
-def test_the_sample_covers_pairs():
-    chosen = list(sample())
-    for one, other in combinations(FACTORS, 2):
-        if {one, other} != {"a", "winner"}:
+def test_a_sample_has_every_statement_on_either_side_and_every_pair_of_the_rest():
+    for seed in range(12):
+        chosen = list(sample(seed))
+        for side in ("a", "winner"):
+            assert {case[side] for case in chosen} == set(FACTORS[side])
+        for one, other in combinations(("place", "vectors", "level"), 2):
             seen = {(case[one], case[other]) for case in chosen}
-            assert seen == set(product(FACTORS[one], FACTORS[other])), (one, other)
-    assert len({(case["a"], case["winner"]) for case in chosen}) == len(chosen)
+            assert seen == set(product(FACTORS[one], FACTORS[other])), (seed, one, other)
+
+
+def test_seeds_in_a_row_draw_every_pair():
+    count = len(FACTORS["a"])
+    drawn = [case for seed in range(12 * count) for case in sample(seed)]
+    for one, other in combinations(FACTORS, 2):
+        seen = {(case[one], case[other]) for case in drawn}
+        assert seen == set(product(FACTORS[one], FACTORS[other])), (one, other)
 
 
 @pytest.mark.spark
-def test_cases_are_as_predicted(session):
+def test_cases_are_as_predicted(session, seed):
     asked = [
         (Place(case["a"], case["winner"], case["place"] + case["vectors"]), protocol(case["level"]))
-        for case in sample()
+        for case in sample(seed)
     ]
     cells = list(observe(PAIRS, asked, DELTA, carries(session)))
     assert [
         (cell.place, cell.protocol, cell.differences) for cell in cells if cell.differences
     ] == []
-    assert sum(cell.observed is not None for cell in cells) > 0.9 * len(asked)
+    assert sum(cell.observed is not None for cell in cells) > 0.8 * len(asked)

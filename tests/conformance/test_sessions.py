@@ -402,9 +402,9 @@ def test_a_sum_of_bigint_is_a_whole_number(carry):
     [("derby", DERBY, 20), ("postgres", POSTGRES, 40)],
     ids=["derby", "postgres"],
 )
-def test_random_sessions_do_what_the_model_says(engine, names, count, carry):
+def test_random_sessions_do_what_the_model_says(engine, names, count, carry, seed):
     under = [protocol(name) for name in names]
-    found = explore(session_tests(), count, 1, carry(engine), protocols=under)
+    found = explore(session_tests(), count, seed, carry(engine), protocols=under)
     assert found.mismatch is None
     assert found.runs >= count * 9 // 10
 

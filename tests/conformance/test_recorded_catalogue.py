@@ -1,0 +1,160 @@
+"""The catalogue on engines as it was observed: every record is what the model predicts and the tests expect.
+
+No engine is needed for that. Afterwards delta-rs, Derby and PostgreSQL are asked again about a sample; for Delta that is
+``test_catalogue``.
+"""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from catalogue_runs import ENGINES, EVIDENCE, PARTS, CatalogueRuns, cases, differences, is_drawn
+from observed_runs import ObservedRun, case_digest, harness_digest, read_runs, write_runs
+
+from isolitmus.checker.matrix import predict_case
+from isolitmus.conformance import derby
+from isolitmus.conformance.engines import carried_out
+from isolitmus.model.errors import EngineUnavailable, LitmusError, Refused, UndeterminedError
+from isolitmus.model.matrix import letter
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.catalogue import matrix, protocols
+from isolitmus.specs.evidence_file import Evidence
+
+NOT_EXECUTED = (Refused, UndeterminedError)
+"""A statement that the engine does not have, or for which it takes another index than the test says."""
+OTHERS = [
+    pytest.param("deltalake", marks=pytest.mark.deltalake),
+    pytest.param("deltalake-1.6.3", marks=pytest.mark.deltalake),
+    pytest.param("derby", marks=pytest.mark.derby),
+    pytest.param("postgres", marks=pytest.mark.postgres),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_recorded_run_is_as_predicted_and_expected(engine):
+    known = CatalogueRuns.read(engine)
+    assert sorted(known.recorded) == sorted(cases(engine)), "pytest --whole --record-runs"
+    assert [each for case in known.recorded for each in known.recorded_differences(case)] == []
+    executed = sum(one.run is not None for one in known.recorded.values())
+    assert executed > len(known.recorded) // 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("engine", OTHERS)
+def test_the_engine_does_what_is_predicted_expected_and_recorded(
+    engine, seed, pytestconfig, record_property
+):
+    known = CatalogueRuns.read(engine)
+    try:
+        asked, why = known.to_ask(seed, whole=pytestconfig.option.whole)
+    except EngineUnavailable as error:
+        pytest.skip(str(error))
+    record_property("note", why)
+    observed, found = {}, []
+    pairs = [(litmus(name), protocol(under)) for name, under in asked]
+    with closing(carried_out(engine, pairs)) as answers:
+        for case, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, EngineUnavailable):
+                pytest.skip(str(answer))
+            if isinstance(answer, Exception) and not isinstance(answer, NOT_EXECUTED):
+                raise answer
+            observed[case] = None if isinstance(answer, NOT_EXECUTED) else answer
+            found += known.compare(case, observed[case])
+    if pytestconfig.option.record_runs:
+        known.record(observed)
+    assert found == []
+
+
+@pytest.mark.slow
+def test_the_recorded_matrix_is_as_predicted(seed, pytestconfig):
+    """A fifth of the cases that Delta was asked about, drawn by the seed; with ``--whole`` all."""
+    pairs = matrix("pairs")
+    known = Evidence.read(EVIDENCE.parent / "pairs.toml", pairs, protocols())
+    assert known.differences == {}
+    whole = pytestconfig.option.whole
+    asked = [key for key in known.letters if whole or is_drawn(f"pairs:{key}", seed)]
+    assert len(asked) > 1_500
+    predicted = {
+        (under, place): letter(predict_case(pairs, place, protocol(under)).predicted)
+        for under, place in asked
+    }
+    assert predicted == {key: known.letters[key] for key in asked}
+
+
+# The comparison itself
+
+CASE = ("reorder", "delta-serializable")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return CatalogueRuns.read("delta")
+
+
+def test_an_outcome_that_is_flipped_is_a_difference(known):
+    right = known.recorded[CASE].run
+    assert differences(CASE, right) == []
+    ended = dict(right.transactions)
+    ended["delete"] = replace(ended["delete"], outcome="committed")
+    wrong = replace(right, transactions=ended)
+    assert any("ConcurrentAppendException" in each for each in differences(CASE, wrong))
+    assert differences(CASE, right, ObservedRun(*CASE, "", wrong)) != []
+    assert differences(CASE, right, ObservedRun(*CASE, "", None)) != []
+
+
+def test_a_row_that_is_gone_is_a_difference(known):
+    right = known.recorded[CASE].run
+    wrong = replace(right, versions=(*right.versions[:-1], {"t": right.versions[-1]["t"][1:]}))
+    assert differences(CASE, wrong) != []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_written_is_read_again(engine, tmp_path):
+    recorded = CatalogueRuns.read(engine).recorded
+    write_runs(tmp_path / "runs.jsonl", recorded.values())
+    assert read_runs(tmp_path / "runs.jsonl") == recorded
+
+
+def test_a_line_that_is_none_is_refused_with_its_number(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"litmus":"reorder"}\n')
+    with pytest.raises(LitmusError, match=r"^runs.jsonl:1: not an observed run: KeyError"):
+        read_runs(path)
+
+
+def test_a_digest_is_of_test_protocol_release_engine_and_harness(monkeypatch):
+    test = litmus("reorder")
+    asked = ("delta", "4.4.0", test, "delta-serializable")
+    others = [
+        ("deltalake", *asked[1:]),
+        ("delta", "4.4.1", *asked[2:]),
+        (*asked[:2], replace(test, title="Another"), asked[3]),
+        (*asked[:3], "delta-write-serializable"),
+    ]
+    digests = {case_digest(*one) for one in [asked, *others]}
+    monkeypatch.setattr("observed_runs.harness_digest", lambda _: "other")
+    assert len(digests | {case_digest(*asked)}) == 6
+
+
+def test_the_harness_is_the_code_that_executes_and_no_docstring(monkeypatch, tmp_path):
+    def digest(text):
+        (tmp_path / "own_harness.py").write_text(text)
+        harness_digest.cache_clear()
+        return harness_digest("own_harness")
+
+    monkeypatch.syspath_prepend(tmp_path)
+    plain = digest("X = 1\n")
+    assert digest('"""About."""\n\nX = 1  # one\n') == plain
+    assert digest("X = 2\n") != plain
+    assert digest("from isolitmus.conformance import derby\nX = 1\n") != plain
+    assert derby.__name__ == "isolitmus.conformance.derby"
+
+
+def test_seeds_in_a_row_draw_every_case():
+    for engine in ENGINES:
+        every = cases(engine)
+        drawn = [[c for c in every if is_drawn(f"{engine}:{c}", seed)] for seed in range(5, 10)]
+        assert sorted(case for part in drawn for case in part) == sorted(every)
+        assert min(map(len, drawn)) > len(every) // (2 * PARTS)

@@ -218,17 +218,23 @@ class Header:
 
     @classmethod
     def of(cls, schema: Schema) -> Header:
-        """The header of a table that is as it was declared."""
+        """The header of a table that is as it was declared.
+
+        Where row tracking is supported, Delta names the columns for row ids as soon as metadata are written
+        (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
+        """
         configuration = {
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
         }
+        features = features_named(schema.properties) | needed(configuration)
+        if "rowTracking" in features:
+            configuration |= {key: f"_{key.rpartition('.')[2]}" for key in WITH_ROW_TRACKING}
         metadata = Metadata(
             schema.columns,
             schema.partitioned_by,
             configuration,
             levelled=LEVEL_KEY not in configuration,
         )
-        features = features_named(schema.properties) | needed(configuration)
         domains: frozenset[str] = frozenset()
         if schema.generates:
             features |= {"identityColumns"}

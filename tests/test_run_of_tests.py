@@ -84,9 +84,8 @@ def tracked(monkeypatch, tmp_path):
     durations.tracked.cache_clear()
 
 
-SPARK, HOUSE, NAMES = (
-    f"tests/{name}.py" for name in ("conformance/test_catalogue", "test_house", "test_names")
-)
+SPARK, HOUSE = "tests/conformance/test_catalogue.py", "tests/test_house.py"
+NAMES = "tests/test_names.py"
 
 
 def test_modules_with_spark_come_first_and_then_the_longest(tracked):
@@ -140,7 +139,7 @@ def test_the_end_of_a_run_has_modules_engines_and_notes(tracked):
 
 
 def test_times_are_recorded_and_modules_that_did_not_run_keep_theirs(tracked):
-    tracked({HOUSE: 10, NAMES: 3, "tests/test_gone.py": 5})
+    tracked({HOUSE: 10, NAMES: 3, "tests/gone": 5})
     seen = Durations(record=True)
     seen.pytest_runtest_logreport(report(HOUSE, 12.34))
     seen.write()

@@ -43,10 +43,10 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     lacking = (
         frozenset[str]() if written is None else needed(written.configuration) - header.features
     )
-    if lacking and features is not None:
+    if lacking and features is not None and not statement.large:  # prepareCommit
         raise EvaluationError("AssertionError", "the metadata writes a protocol, too")
-    if lacking:  # updateMetadataInternal
-        features = header.features | lacking
+    if lacking:  # updateMetadataInternal; commitLarge adds them to the protocol that it is given
+        features = (header.features if features is None else features) | lacking
     if written is not None and statement.large and statement.metadata is not None:
         written = _updated(header, written, snapshot.writer)
     refused = _refused(header, header.after(written, features, frozenset(), {}), statement)

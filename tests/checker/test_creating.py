@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isolitmus.checker.running.execute import execute
@@ -273,7 +273,6 @@ def drawn(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(drawn())
 def test_both_executors_agree(test):
     """On what each serial order gives; one after another, that is what came."""
@@ -295,7 +294,7 @@ WRITES = [
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@example([WRITES[5], WRITES[0], WRITES[3]], ["b", "b", "a", "c", "a", "c"])
 @given(
     st.lists(st.sampled_from(WRITES), min_size=3, max_size=3),
     st.permutations("aabbcc"),
@@ -315,4 +314,5 @@ def test_who_writes_first_makes_the_table(chosen, steps):
         "no-op",
         "ProtocolChangedException",
         "ConcurrentAppendException",
+        "ConcurrentDeleteReadException",  # of an overwrite with no rows, seen on Delta 4.4.0
     }

@@ -13,6 +13,7 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +99,7 @@ def _launch(
             env={
                 **java.environment(),
                 "SPARK_HOME": str(home),
+                "PYSPARK_PYTHON": sys.executable,  # what Java starts by itself, for Spark Connect say
                 "SPARK_CONNECT_MODE": "0",
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
             },

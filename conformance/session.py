@@ -8,12 +8,13 @@ a one-row DELETE take one second instead of ten.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +46,8 @@ __all__ = [
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """The pairing that the model is written against."""
+THREADS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?")
+"""What a master may be called that is threads of this machine."""
 INSTALL = "pip install 'isolitmus[spark]'"
 """What installs them, and what they need besides."""
 
@@ -172,16 +175,50 @@ def open_session(
     conf: Mapping[str, str] | None = None,
     *,
     archive: Path | None = None,
+    shared: bool = False,
 ) -> Iterator[Session]:
     """Start Spark with Delta in a JVM of its own; the JVM and its files are gone after the block.
 
-    By default eight threads: a statement that hangs must not starve the others. Python workers are
-    this Python. ``archive`` is where Java is to leave the classes that it loaded (``class_archive``), which makes
-    start and end slow; else it reads the one that there is. EngineUnavailable, one sentence: no Java 17 or 21, a package
-    or the jar is missing, or another Spark session is open in this Python process.
+    Parameters
+    ----------
+    master : str
+        Where executors run. By default eight threads: a statement that hangs must not starve the others. Python
+        workers are this Python.
+    conf : Mapping of str to str, optional
+        Spark confs besides those of this module.
+    archive : Path, optional
+        File for the classes that Java loads (``class_archive``), which makes start and end slow. By default Java reads
+        the archive that there is.
+    shared : bool
+        Until the block ends, each later call in this process, on any thread, yields this JVM instead of starting one.
+        Tests use it, so that commands and inner runs of pytest need no start of their own.
+
+    Yields
+    ------
+    Session
+        With a shared JVM: its folder, its filled tables (``kept``) and read files (``rows``), and a SparkSession of its
+        own, so that confs, temporary views, the current database and relative paths are those of a new start.
+
+    Raises
+    ------
+    EngineUnavailable
+        No Java 17 or 21; a package or the jar is missing; or another Spark session is open in this Python process, and
+        it is not shared, or cannot serve this call: ``master`` is not threads of this machine, ``conf`` has more than
+        confs of speed (``SPEED``), or ``archive`` is given.
+
+    Notes
+    -----
+    What differs with a shared JVM: the number of threads and the confs of ``SPEED`` are those of the first call.
+    The block's end stops nothing: tables of the catalog, cached tables, and jobs that the block leaves running stay.
+    A JVM that dies raises py4j's error there, and EngineUnavailable only at the end of the first block.
+
     """
     versions = _package_versions()
     java = find_java()
+    if _shared and _can_serve(master, conf, archive):
+        with _borrow(_shared[-1]) as session:
+            yield session
+        return
     _refuse_a_second()
     with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
@@ -198,16 +235,68 @@ def open_session(
             keep_java_exceptions(),
         ):
             version = f"delta-spark {versions['delta-spark']}, Spark {spark.version}"
-            yield Session(spark, opened.jvm, version, directory)
+            session = Session(spark, opened.jvm, version, directory)
+            with _share(session) if shared else nullcontext():
+                yield session
+
+
+_shared: list[Session] = []
+"""The session that later calls of ``open_session`` yield; empty if there is none."""
+
+
+@contextmanager
+def _share(session: Session) -> Iterator[None]:
+    _shared.append(session)
+    try:
+        yield
+    finally:
+        _shared.remove(session)
+
+
+@contextmanager
+def _borrow(shared: Session) -> Iterator[Session]:
+    """Yield a session in which all is as in a new one: its SparkSession is the default one, and active on this thread,
+    and relative paths begin in the current folder. The JVM's own folder is that in which it was started.
+    """
+    from pyspark.sql import SparkSession
+
+    own = replace(shared, spark=shared.fresh())
+    sessions = own.java("org.apache.spark.sql.classic.SparkSession")
+    files = own.java("org.apache.hadoop.fs.FileSystem").getLocal(
+        own.spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - no public name
+    )
+    path = own.java("org.apache.hadoop.fs.Path")
+    default, active = sessions.getDefaultSession(), sessions.getActiveSession()
+    folder, in_python = files.getWorkingDirectory(), SparkSession._instantiatedSession  # noqa: SLF001
+    sessions.setDefaultSession(in_java(own.spark))
+    own.activate(own.spark)
+    files.setWorkingDirectory(path(str(Path.cwd())))
+    SparkSession._instantiatedSession = own.spark  # noqa: SLF001
+    try:
+        yield own
+    finally:
+        SparkSession._instantiatedSession = in_python  # noqa: SLF001
+        with suppress(Exception):  # the JVM may be gone already
+            files.setWorkingDirectory(folder)
+            sessions.setDefaultSession(default.get())
+            if active.isDefined():
+                sessions.setActiveSession(active.get())
+            else:
+                sessions.clearActiveSession()
+
+
+def _can_serve(master: str, conf: Mapping[str, str] | None, archive: Path | None) -> bool:
+    """Return whether a shared session gives what a call of ``open_session`` asks for, speed aside."""
+    return bool(THREADS.fullmatch(master)) and archive is None and set(conf or ()) <= set(SPEED)
 
 
 @contextmanager
 def spark_here() -> Iterator[Any]:
-    """The SparkSession that is open in this process, or one that is gone after the block."""
+    """Yield the SparkSession that is open in this process, or one that is gone after the block."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public name
+    if SparkContext._active_spark_context is not None and not _shared:  # noqa: SLF001 - no public name
         yield SparkSession.getActiveSession()
         return
     with open_session() as session:

@@ -229,5 +229,5 @@ class Logs:
 @pytest.fixture(scope="session")
 def session():
     """One Spark session for the whole run."""
-    with open_session() as opened:
+    with open_session(shared=True) as opened:
         yield opened

@@ -1,7 +1,10 @@
-"""Recorded histories of a few registers, from texts."""
+"""Recorded histories of a few registers: from texts, and drawn ones that a level does not allow."""
 
 import numpy as np
+from hypothesis import reject
+from hypothesis import strategies as st
 
+from isolitmus.checker.recorded.judging import judge_recorded
 from isolitmus.model.register_history import COMMITTED, INITIAL, RegisterHistory
 
 KEYS = "xyz"
@@ -31,3 +34,16 @@ def recorded(*sessions, ends=None):
         found["value"],
         np.arange(1, first[-1] + 1),
     )
+
+
+@st.composite
+def not_allowed(draw, histories, levels, tries=12):
+    """Draw a history and a level that does not allow it, though each read has an explanation: the first of some tries.
+
+    Returns the judgement.
+    """
+    for _ in range(tries):
+        judged = judge_recorded(draw(histories), draw(levels))
+        if judged.verdict != "allowed" and not judged.flaws:
+            return judged
+    return reject()

@@ -16,13 +16,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from inner_runs import run_pytest, run_script
 
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
@@ -78,6 +78,7 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 
 def of_kind(*kinds):
+    """The blocks of these languages as parameters; a mark of a block, ``spark`` say, is ``pytest.mark.spark``."""
     return [
         pytest.param(block, id=str(block), marks=[getattr(pytest.mark, m) for m in block.marks])
         for block in BLOCKS
@@ -126,39 +127,41 @@ def rewrite(block, seen):
     block.page.write_text(text.replace(block.text, seen), "utf-8")
 
 
+def run_command(program, words, folder, call):
+    """Run a command of a page in this process: what one sees of it.
+
+    As a process of its own, each that needs Spark would start a JVM; here they have the shared session. A sweep and a
+    replay as processes are in tests/pipeline/test_pipeline.py and tests/conformance/test_commands.py.
+    """
+    if program == "cat":
+        return "".join(Path(word).read_text("utf-8") for word in words)
+    if program == "pytest":
+        done = run_pytest(folder, *words)
+        return "".join(f"{line}\n" for line in [*done.outlines, *done.errlines])
+    if program == "python":
+        return "".join(run_script(*words)[1:])
+    assert program == "isolitmus"
+    return "".join(call(*words)[1:])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", of_kind("console"))
-def test_what_a_page_shows_is_what_one_sees(block, folder, monkeypatch, capsys):
+def test_what_a_page_shows_is_what_one_sees(block, folder, tmp_path, call, request):
+    if "spark" in block.marks:
+        request.getfixturevalue("session")
     folder(block)
     whole = ""
     for command in commands(block):
         program, *words = shlex.split(command)
-        if program == "cat":
-            seen = "".join(Path(word).read_text("utf-8") for word in words)
-        elif "spark" in block.marks or program == "pytest":  # here may be a Spark session already
-            done = subprocess.run(
-                [Path(sys.executable).with_name(program), *words],
-                check=False,
-                capture_output=True,
-                text=True,
-            )
-            seen = done.stdout + done.stderr
-        else:
-            assert program == "isolitmus"
-            monkeypatch.setattr(sys, "argv", [program, *words])
-            with pytest.raises(SystemExit):
-                main()
-            seen = "".join(capsys.readouterr())
-        whole += f"$ {command}\n{seen}"
-    if same(block.text, whole):
-        return
-    if os.environ.get("ISOLITMUS_UPDATE") and "…\n" not in block.text:
+        whole += f"$ {command}\n{run_command(program, words, tmp_path, call)}"
+    is_true = same(block.text, whole)
+    if not is_true and os.environ.get("ISOLITMUS_UPDATE") and "…\n" not in block.text:
         rewrite(block, whole)
         return
     expected, seen = (without_chance(text).splitlines() for text in (block.text, whole))
     where = f"{block.page.name}:{block.line}"
     diff = difflib.unified_diff(expected, seen, where, "what one sees", lineterm="")
-    pytest.fail("\n".join(diff), pytrace=False)
+    assert is_true, "\n".join(diff)
 
 
 @pytest.mark.slow
@@ -172,10 +175,17 @@ def test_what_a_page_says_in_python_runs(block, folder):
         report = []
         assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)
     else:
-        exec(compile(block.text, f"{block.page}:{block.line}", "exec"), {})
+        names = {}
+        exec(compile(block.text, f"{block.page}:{block.line}", "exec"), names)
+        assert names.keys() > {"__builtins__"}, "it defines nothing"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+WITH_BLOCKS = [page for page in PAGES if any(block.page == page for block in BLOCKS)]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+WITH_LINKS = [page for page in PAGES if LINK.search(FENCE.sub("", page.read_text("utf-8")))]
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.name)
 def test_every_block_is_of_a_kind_and_every_file_is_used(page):
     mine = [block for block in BLOCKS if block.page == page]
     for block in mine:
@@ -186,10 +196,10 @@ def test_every_block_is_of_a_kind_and_every_file_is_used(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_LINKS, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text("utf-8"))
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in LINK.findall(text):
         path, _, anchor = target.partition("#")
         to = (page.parent / path).resolve() if path else page
         assert to.exists(), target

@@ -1,7 +1,7 @@
 """Statements that change what a table is: no zero breaks with them, and both executors agree."""
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from isolitmus.checker.delta.frames import delta_frame
@@ -156,7 +156,6 @@ d = "ALTER TABLE t DROP COLUMN id"
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
 @given(st.one_of(drawn(), mapped()))
 def test_the_checks_keep_their_promises(test):
     serializable = run(test, protocol("delta-serializable"))

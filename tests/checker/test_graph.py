@@ -31,17 +31,24 @@ SHIPPED = [
 
 
 @st.composite
-def frames(draw, least=1):
+def frames(draw, least=1, thinnings=1, ordered=()):
+    """Frames of any relations: of all pairs a half for each thinning and once more; those ``ordered`` lead forward in
+    one order of the nodes, which is drawn.
+    """
     n = draw(st.integers(least, 5))
-    size = n * n
+    every = st.integers(0, 2 ** (n * n) - 1)
+    place = draw(st.permutations(range(n)))
+    forward = sum(1 << n * i + j for i in range(n) for j in range(n) if place[i] < place[j])
 
-    def matrix():
-        pairs = draw(st.integers(0, 2**size - 1)) & draw(st.integers(0, 2**size - 1))
+    def matrix(name):
+        pairs = draw(every) & (forward if name in ordered else -1)
+        for _ in range(thinnings):
+            pairs &= draw(every)
         return Relation(tuple(pairs >> n * i & 2**n - 1 for i in range(n)))
 
     return Frame(
         tuple(f"T{i + 1}" for i in range(n)),
-        {name: matrix() for name in RELATIONS},
+        {name: matrix(name) for name in RELATIONS},
         {name: draw(st.integers(0, 2**n - 1)) for name in SETS},
     )
 
@@ -101,10 +108,10 @@ def test_three_readings_of_one_tree_agree(frame, lines):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHIPPED)
-@given(frame=frames())
-def test_the_compiled_reading_of_shipped_specs(name, frame):
-    assert admission(spec(name))(frame) == admits(frame, spec(name))
+@given(frames())
+def test_the_compiled_reading_of_shipped_specs(frame):
+    compiled = {name: admission(spec(name))(frame) for name in SHIPPED}
+    assert compiled == {name: admits(frame, spec(name)) for name in SHIPPED}
 
 
 @pytest.mark.slow
@@ -122,10 +129,10 @@ def test_a_cycle_is_shortest_and_verdicts_agree_with_networkx(frame):
 
 
 @pytest.mark.slow
-@given(frames())
+@given(frames(ordered=("wr", "rw")))
 def test_a_witness_is_an_order_of_all_nodes_that_respects_the_axioms(frame):
     verdict = judge(frame, spec_of(["acyclic wr as x", "acyclic wr | rw as y"]))
-    assume(isinstance(verdict, Allowed))
+    assert isinstance(verdict, Allowed)
     assert sorted(verdict.witness) == sorted(frame.nodes)
     place = {name: k for k, name in enumerate(verdict.witness)}
     for kind in ("wr", "rw"):
@@ -159,10 +166,11 @@ def test_renaming_nodes_changes_no_verdict(frame, lines, random):
 
 
 @pytest.mark.slow
-@given(frames(), axioms, axioms)
-def test_more_axioms_never_allow_more(frame, few, more):
-    if admits(frame, spec_of(list(dict.fromkeys(few + more)))):
-        assert admits(frame, spec_of(few))
+@given(st.integers(1, 4).flatmap(lambda thinnings: frames(thinnings=thinnings)), axioms)
+def test_several_axioms_allow_what_each_allows(frame, lines):
+    """So more axioms never allow more."""
+    alone = [admits(frame, spec_of([line])) for line in lines]
+    assert admits(frame, spec_of(lines)) == all(alone)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +188,9 @@ def test_which_specs_are_monotone(line, answer):
     assert monotone(spec_of([line])) is answer
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_specs_are_monotone(name):
-    assert monotone(spec(name))
+def test_shipped_specs_are_monotone():
+    assert [name for name in SHIPPED if not monotone(spec(name))] == []
+    assert len(SHIPPED) >= 60
 
 
 @pytest.mark.slow

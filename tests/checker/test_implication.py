@@ -86,7 +86,10 @@ def near(axiom):
 
 
 @pytest.mark.slow
-@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(
+    max_examples=4 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.filter_too_much],
+)
 @given(data=st.data())
 def test_what_is_implied_by_its_text_is_implied_in_every_frame(data):
     first = data.draw(axioms)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import duckdb
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from isolitmus.checker.comparing import run_differences
@@ -168,7 +168,6 @@ def test_two_writers_cannot_break_write_serializable(test):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(litmus_tests(least=3, most=4))
 def test_an_order_of_the_writers_explains_every_version(test):
     """Theorem 3: a topological order of the writers' conflicts gives the table at every version;
@@ -203,7 +202,6 @@ def test_the_levels_are_a_lattice(test, name):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_a_run_retraced_is_the_run(test, name):
     run = observed_run(test, execute(test, protocol(name)), name)

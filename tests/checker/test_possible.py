@@ -105,7 +105,7 @@ def pairs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(pairs(), st.sampled_from(PROTOCOLS))
 def test_the_true_ending_is_among_the_possible_ones(pair, name):
     """Whatever the condition gives: and so all that is said with certainty is so."""

@@ -82,7 +82,7 @@ def test_what_a_search_finds_is_not_safe(small):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(small=small_jobs())
 def test_safe_is_what_a_search_says(small):
     assert_agree(small)
@@ -90,7 +90,7 @@ def test_safe_is_what_a_search_says(small):
 
 @pytest.mark.slow
 @pytest.mark.wide
-@settings(deadline=None, max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(small=small_jobs())
 def test_safe_is_what_a_search_says_of_who_reads(small):
     assert_agree_on_readers(small)

@@ -228,10 +228,10 @@ def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_frames_made_of_numbers_are_frames(layout):
+def test_frames_made_of_numbers_are_frames(layout, seed):
     """Relation by relation, set by set, on random candidates, whatever they overwrote."""
     inside = by_values(layout)
-    choose = random.Random(7)
+    choose = random.Random(seed)
     layout = Layout([*BASIC, *BASIC_SETS])
     plain = forked = 0
     space = Space(inside)

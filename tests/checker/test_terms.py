@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import z3
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.templates.codes import Codes
@@ -53,7 +53,6 @@ def said(text, row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", EXACT)
-@settings(max_examples=40)
 @given(row=st.tuples(NUMBERS, NUMBERS, TEXTS))
 def test_a_formula_is_true_and_false_where_the_condition_is(text, row):
     where = condition(text)

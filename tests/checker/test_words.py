@@ -1,17 +1,18 @@
 """What isolitmus says of every litmus test that ships, word for word; ISOLITMUS_UPDATE=1 writes it anew."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
+from case_checks import check_cases
+from catalogue_runs import predicted
 
 from isolitmus.checker.checks import check
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.runs import run
 from isolitmus.checker.telling.words import because, refusal_words, serial_words, verdict_words
 from isolitmus.model.edge import Edge
-from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import cat, level, litmus, protocol
 from isolitmus.specs.catalogue import levels, litmus_names, protocols
@@ -19,29 +20,35 @@ from isolitmus.specs.catalogue import levels, litmus_names, protocols
 GOLDEN = Path(__file__).parents[1] / "golden" / "words"
 
 
-def verdicts(test):
-    """The verdict of every level that the test's history has all names for, and what is said beside."""
-    checked = check(test, [level(name) for name in levels()])
-    told = {n: v for n, v in checked.levels.items() if not isinstance(v, Needs)}
-    return told, checked.explained
+@cache
+def checked(name):
+    """Return what every level says of the history of a litmus test."""
+    return check(litmus(name), [level(one) for one in levels()])
 
 
-def runs(test):
-    """The judged run of every protocol that the test expects something of, and its refusals."""
-    for name in protocols():
-        if isinstance(test, Litmus) and name in test.expect:
-            spec = protocol(name)
-            yield spec, run(test, spec), refusals(execute(test, spec), spec)
+def verdicts(name):
+    """Return the verdict of every level that the history of a litmus test has all names for, and what is said beside."""
+    found = checked(name)
+    told = {n: v for n, v in found.levels.items() if not isinstance(v, Needs)}
+    return told, found.explained
+
+
+@cache
+def runs(name):
+    """Return the judged run of every protocol that a litmus test expects something of, and its refusals."""
+    test = litmus(name)
+    asked = [protocol(one) for one in protocols() if one in getattr(test, "expect", ())]
+    return [(one, predicted(name, one.name), refusals(execute(test, one), one)) for one in asked]
 
 
 def words_of(test):
     """Verdicts on the schedule as it stands, then what happens to it under each protocol."""
     yield test.title
     yield ""
-    told, beside = verdicts(test)
+    told, beside = verdicts(test.name)
     for name, verdict in told.items():
         yield from verdict_words(verdict, level(name), beside.get(name))
-    for spec, judged, refused in runs(test):
+    for spec, judged, refused in runs(test.name):
         yield ""
         yield spec.title
         for name, transaction in judged.run.transactions.items():
@@ -60,34 +67,38 @@ RAW = (
     "metadata-property",
 )
 """Of the raw transactions one for each kind of reason: the others say the same."""
-SHOWN = [name for name in litmus_names() if name in RAW or not getattr(litmus(name), "raw", False)]
+
+
+def shown():
+    """Return the names of the litmus tests whose words have a golden file."""
+    return [n for n in litmus_names() if n in RAW or not getattr(litmus(n), "raw", False)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHOWN)
-def test_the_words_are_those_of_the_golden(name):
-    path = GOLDEN / f"{name}.txt"
-    text = "\n".join(words_of(litmus(name))) + "\n"
-    if os.environ.get("ISOLITMUS_UPDATE"):
-        path.write_text(text, "utf-8")
-    assert text == path.read_text("utf-8")
+def test_the_words_are_those_of_the_golden():
+    def compare(name):
+        path = GOLDEN / f"{name}.txt"
+        text = "\n".join(words_of(litmus(name))) + "\n"
+        if os.environ.get("ISOLITMUS_UPDATE"):
+            path.write_text(text, "utf-8")
+        assert text == path.read_text("utf-8")
+
+    assert len(check_cases(compare, shown())) > 240
 
 
 def test_every_golden_is_of_a_litmus_test():
-    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(SHOWN)
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(shown())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", litmus_names())
-def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(name):
-    test = litmus(name)
+def look_at_chains(name):
+    """Check the explanations of a litmus test, and return how many it has."""
     chains = [
         (violation, because(violation))
-        for verdict in verdicts(test)[0].values()
+        for verdict in verdicts(name)[0].values()
         if isinstance(verdict, Forbidden)
         for violation in verdict.violations
     ]
-    for _, _, refused in runs(test):
+    for _, _, refused in runs(name):
         chains += [(violation, refusal_words(violation)) for violation in refused.values()]
     for violation, (*sentences, conclusion) in chains:
         edges = violation.cycle
@@ -104,13 +115,31 @@ def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible(
             assert edge.target in reason
         assert conclusion.startswith("so ")
         assert {edges[0].source, edges[-1].target} & set(conclusion.split())
+    return len(chains)
+
+
+@pytest.mark.slow
+def test_an_explanation_is_a_chain_of_because_that_ends_with_what_is_impossible():
+    chains = check_cases(look_at_chains, litmus_names())
+    assert sum(map(bool, chains)) >= 200
+    assert sum(chains) > 800
+
+
+@pytest.mark.slow
+def test_no_level_holds_where_a_weaker_one_fails():
+    """Who stands where is worked out, which refuses verdicts that contradict each other."""
+
+    def stand(name):
+        assert checked(name).standing
+
+    assert len(check_cases(stand, litmus_names())) >= 300
 
 
 @pytest.mark.slow
 def test_every_abort_on_a_conflict_is_explained():
     explained = 0
     for name in litmus_names():
-        for _, judged, refused in runs(litmus(name)):
+        for _, judged, refused in runs(name):
             aborted = {
                 n: t.outcome
                 for n, t in judged.run.transactions.items()

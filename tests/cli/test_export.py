@@ -1,9 +1,12 @@
 """``isolitmus export``: what is written is Python that says what the litmus test says; what cannot be is refused."""
 
 import ast
+import builtins
 import json
+import keyword
 
 import pytest
+from case_checks import sample, sampled
 
 from isolitmus.conformance.exporting import exported
 from isolitmus.model.litmus import Litmus
@@ -46,13 +49,12 @@ def test_what_separate_saves_is_exported(call, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["pytest", "pyspark"])
-@pytest.mark.parametrize("step", [20, 1])
-def test_what_is_written_says_what_the_litmus_test_says(form, step):
+@sampled
+def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
     """Every statement, every outcome and every row of whatever can be written so."""
+    tests = [test for test in map(litmus, litmus_names()) if isinstance(test, Litmus)]
     count = 0
-    for test in map(litmus, litmus_names()[::step]):
-        if not isinstance(test, Litmus) or test.raw or test.format != "delta":
-            continue
+    for test in sample([t for t in tests if not t.raw and t.format == "delta"], seed, whole):
         try:
             text = exported([(test, SERIALIZABLE)], form)
         except Exception as error:  # noqa: BLE001
@@ -61,7 +63,7 @@ def test_what_is_written_says_what_the_litmus_test_says(form, step):
         count += 1
         said = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
         assert {t.sql for t in (*test.init, *test.transactions.values())} <= said
-    assert count > 75 // step
+    assert count > (75 if whole else 10)
 
 
 @pytest.mark.slow
@@ -117,4 +119,19 @@ def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
         type(test.schedule).parse(name, {name}),
     )  # fmt: skip
     for form in ("pytest", "pyspark"):
-        compile(exported([(changed, WEAK)], form), "named", "exec")
+        tree = ast.parse(exported([(changed, WEAK)], form))
+        nodes = [*ast.walk(tree)]
+        assignments = [node for node in nodes if isinstance(node, ast.Assign)]
+        (own,) = [one for one in assignments if statement.sql in ast.unparse(one.value)]
+        others = {ast.unparse(one.targets[0]) for one in assignments if one is not own}
+        defined = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        imported = {
+            (alias.asname or alias.name).partition(".")[0]
+            for node in nodes
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        given = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        taken = {*others, *defined, *imported, *given, *dir(builtins), *keyword.kwlist}
+        assert own.targets[0].id.startswith(name)
+        assert own.targets[0].id not in taken

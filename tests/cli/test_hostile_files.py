@@ -257,9 +257,14 @@ def test_progress_shows_markup_as_it_stands(monkeypatch):
         def isatty(self):
             return True
 
-    monkeypatch.setattr("sys.stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
     with output.progress("audit [/x] [red]\x1b[31m") as tell:
         tell("[/bold]\n")
+    shown = terminal.getvalue()
+    assert "audit [/x] [red]" in shown
+    assert "[/bold]" in shown
+    assert "\x1b[31m" not in shown
 
 
 @pytest.mark.slow

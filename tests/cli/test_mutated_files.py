@@ -1,17 +1,17 @@
 """Files of every kind that users give, damaged: a command succeeds, or says one sentence; it never ends in
 a traceback, hangs, or lets a file speak to the terminal.
 
-``HYPOTHESIS_PROFILE=thorough`` tries 5,000 of each kind instead of 25.
+As many of each kind are tried as Hypothesis tries examples, drawn by the seed of the run.
 """
 
 import json
-import os
 import re
 import signal
 from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import settings
 
 from isolitmus import conformance
 from isolitmus import specs as package
@@ -21,8 +21,7 @@ from isolitmus.specs.evidence_file import Evidence
 from isolitmus.specs.exploration_file import Exploration
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
-TRIES = {"thorough": 5000, "quick": 3}.get(os.environ.get("HYPOTHESIS_PROFILE"), 25)
-FIRST = int(os.environ.get("FIRST_SEED", "0"))
+TRIES = settings.default.max_examples
 SECONDS = 20
 """So long may one command take."""
 
@@ -50,6 +49,11 @@ PIECES = [
 VALUE = re.compile(r"(?<=[=:])\s*[^\s=:,][^\n,]*|(?<=[\[(,])\s*[^\s,\])]+")
 NUMBER = re.compile(r"\d+")
 STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+
+
+def attempts(what, seed):
+    """Yield a random generator for each attempt at something, other ones with each seed."""
+    return (Random(f"{what} {seed} {attempt}") for attempt in range(TRIES))
 
 
 def mutated(random, some):
@@ -154,20 +158,18 @@ def said(call, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_a_damaged_file(said, kind):
+def test_a_damaged_file(said, kind, seed):
     some, name, commands = COMMANDS[kind]
-    for seed in range(FIRST, FIRST + TRIES):
-        random = Random(f"{kind} {seed}")
+    for random in attempts(kind, seed):
         Path(name).write_text(mutated(random, some), "utf-8")
         said(random.choice(commands))
 
 
-def test_a_damaged_log(said, logs_in, tmp_path):
+def test_a_damaged_log(said, logs_in, tmp_path, seed):
     kinds = logs(logs_in, tmp_path / "whole")
     log = tmp_path / "t" / "_delta_log"
     log.mkdir(parents=True)
-    for seed in range(FIRST, FIRST + TRIES):
-        random = Random(f"log {seed}")
+    for random in attempts("log", seed):
         files = random.choice(kinds)
         for path in log.iterdir():
             path.unlink()
@@ -186,11 +188,11 @@ def test_a_damaged_log(said, logs_in, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pairs.toml", "random.toml"])
-def test_damaged_evidence(name, tmp_path):
+def test_damaged_evidence(name, tmp_path, seed):
     pairs, known = matrix("pairs"), protocols()
     some, path = [(EVIDENCE / name).read_text("utf-8")], tmp_path / name
-    for seed in range(FIRST, FIRST + TRIES):
-        path.write_text(mutated(Random(f"{name} {seed}"), some), "utf-8")
+    for random in attempts(name, seed):
+        path.write_text(mutated(random, some), "utf-8")
         try:
             found = (
                 Evidence.read(path, pairs, known)

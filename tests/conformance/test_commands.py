@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,8 @@ import pytest
 
 import isolitmus.conformance.delta as engine
 import isolitmus.conformance.session as module
+from isolitmus.conformance.threads import interruptible
+from isolitmus.conformance.together import together
 
 RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-write-serializable")
 
@@ -41,6 +44,7 @@ def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypa
         "</resolvers></ivysettings>"
     )
     elsewhere = {"spark.jars.ivySettings": str(settings), "spark.jars.ivy": str(tmp_path / "ivy")}
+    monkeypatch.setattr(module, "_shared", [])
     monkeypatch.setattr(module, "_refuse_a_second", lambda: None)
     monkeypatch.setattr(module, "SPEED", module.SPEED | elsewhere)
     status, out, err = call(*RUN)
@@ -52,19 +56,7 @@ def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypa
     )
 
 
-@pytest.fixture
-def opened(monkeypatch, session):
-    """The engine has the session of all tests: a process has one at a time."""
-
-    @contextmanager
-    def there():
-        yield session
-
-    monkeypatch.setattr(engine, "open_session", there)
-
-
 @pytest.mark.spark
-@pytest.mark.usefixtures("opened")
 def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monkeypatch, session):
     """No statement comes to its commit within no time at all, which is as good as one that hangs."""
     session.kept.clear()  # so that the init statement is carried out
@@ -93,10 +85,10 @@ def children(process):
     ]
 
 
-def writes(folder):
-    """How many commits of INSERT the table of the litmus test has."""
+def writes(directory):
+    """How many commits of INSERT the table of the litmus test has, in the directory of a session."""
     found = 0
-    for entry in folder.glob("isolitmus-*/litmus_*/t/_delta_log/*.json"):
+    for entry in directory.glob("litmus_*/t/_delta_log/*.json"):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
         found += any(a.get("commitInfo", {}).get("operation") == "WRITE" for a in actions)
     return found
@@ -110,33 +102,115 @@ def wait_for(condition, seconds=300):
     return False
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_ctrl_c_while_a_statement_is_parked_ends_everything(tmp_path):
-    """The delete is parked from its start to the end; the second write is that of the append."""
-    program = Path(sys.executable).with_name("isolitmus")
+def run_as_a_process(folder):
+    """The replay, as one starts it, with its temporary files in a folder; and the JVM that it has started."""
     process = subprocess.Popen(
-        [program, *RUN],
+        [Path(sys.executable).with_name("isolitmus"), *RUN],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(folder)},
     )
-    assert wait_for(lambda: writes(tmp_path) >= 2 or process.poll() is not None)
+    assert wait_for(lambda: [*folder.glob("isolitmus-*/litmus_*")] or process.poll() is not None)
     started = children(process)
+    assert started
+    return process, started
+
+
+def nothing_stays(folder, started):
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert list(folder.glob("isolitmus-*")) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_replay_as_a_process_says_how_it_went_and_leaves_nothing(tmp_path):
+    """The replay that starts a JVM of its own on every change: what is printed beside the result, and what stays."""
+    process, started = run_as_a_process(tmp_path)
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (0, "")
+    assert out.endswith("1 of 1 runs as expected.\n")
+    nothing_stays(tmp_path, started)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.wide
+def test_a_ctrl_c_while_a_statement_is_parked_ends_everything(tmp_path):
+    """The delete is parked from its start to the end; the second write is that of the append."""
+    process, started = run_as_a_process(tmp_path)
+    (directory,) = tmp_path.glob("isolitmus-*")
+    assert wait_for(lambda: writes(directory) >= 2 or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert started
-    for pid in started:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-    assert list(tmp_path.glob("isolitmus-*")) == []
+    nothing_stays(tmp_path, started)
+
+
+WAITING = {interruptible.__code__, together.__code__}
+
+
+@contextmanager
+def interrupted_once(condition):
+    """A Ctrl-C in this process, once the condition holds, while the main thread waits for replays: there it makes no
+    call to the JVM, whose answer the next call would get (``conformance.threads``).
+    """
+    over = threading.Event()
+
+    def heard(_, frame):
+        while frame is not None:
+            if frame.f_code in WAITING:
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
+    def watch():
+        while not over.wait(0.005):
+            if condition():
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    before = signal.signal(signal.SIGINT, heard)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        signal.signal(signal.SIGINT, before)
+
+
+EXPLORE = ("explore", "raw", "--count", "100", "--evidence", "seen.toml")
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("opened")
+@pytest.mark.parametrize("stopped", [(RUN, 2), (EXPLORE, 0)], ids=["run", "explore"])
+def test_a_ctrl_c_is_silent_and_leaves_nothing_in_the_session(
+    call, monkeypatch, session, tmp_path, stopped
+):
+    """Of the replay the delete is parked from its start to the end, and the second write is that of the append. That
+    the JVM ends, too, is for processes: the test before, and the sweep of tests/pipeline/test_pipeline.py.
+    """
+    monkeypatch.chdir(tmp_path)
+    words, commits = stopped
+
+    def at_work():
+        return any(session.directory.glob("litmus_*/t")) and writes(session.directory) >= commits
+
+    with interrupted_once(at_work):
+        status, out, err = call(*words)
+    assert (status, out, err) == (130, "", "")
+    assert session.spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    assert not any(session.directory.glob("litmus_*"))
+    assert list(tmp_path.iterdir()) == []
+    assert session.spark.range(3).count() == 3
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("session")
 def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_is_not(call):
     """Of the litmus tests that claims cite, and of the observations, other tests make every one."""
     status, out, _ = call("claims", "verify", "D46", "D10", "--engine", "delta")

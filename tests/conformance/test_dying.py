@@ -138,6 +138,7 @@ def begun(words, folder, sign):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 @pytest.mark.parametrize(("whom", "status"), [("jvm", 4), ("command", 130)])
 def test_random_tests_that_are_stopped_leave_nothing(tmp_path, whom, status):
     words = ["explore", "raw", "--count", "200", "--evidence", "seen.toml"]
@@ -156,6 +157,7 @@ def test_random_tests_that_are_stopped_leave_nothing(tmp_path, whom, status):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_ctrl_c_while_the_command_waits_for_the_jvm_is_silent(tmp_path):
     words = ["sweep", "two-partitions", "--transactions", "3", "--spark", "--json"]
     process = begun(words, tmp_path, "*/local/blockmgr-*")

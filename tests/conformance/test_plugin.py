@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from inner_runs import run_pytest, run_script
 
+from isolitmus.conformance import session as sessions
 from isolitmus.conformance.exporting import exported
 from isolitmus.specs import litmus, protocol
 
@@ -50,13 +52,17 @@ FILES = {
 }
 
 
+def write(files, folder):
+    for name, text in files.items():
+        (folder / f"{name}.litmus.toml").write_text(text, "utf-8")
+
+
 @pytest.fixture
 def tried(pytester):
     """tried(FILES, *words): what pytest says of a folder with litmus files by name, in a process of its own."""
 
     def run(files, *words):
-        for name, text in files.items():
-            (pytester.path / f"{name}.litmus.toml").write_text(text, "utf-8")
+        write(files, pytester.path)
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
 
     return run
@@ -225,13 +231,31 @@ def at_write_serializable(names):
 
 
 @pytest.mark.spark
-def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
-    """All on one Spark, which goes with the run."""
-    pytester.makepyfile(test_races=RACES)
+@pytest.mark.usefixtures("session")
+def test_races_litmus_files_and_exported_tests_in_one_run(tmp_path):
+    """All on one Spark, here that of all tests: fixtures give back what they have changed."""
+    (tmp_path / "test_races.py").write_text(RACES, "utf-8")
     cases = at_write_serializable(EXPORTED)
+    (tmp_path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
+    write({"reorder": FILE + EXPECT, "refused": FILE + WRONG}, tmp_path)
+    result = run_pytest(
+        tmp_path, "-p", "no:cacheprovider", "--isolitmus-engine", "delta,model", "-v"
+    )
+    said_of_races(result, len(cases))
+
+
+@pytest.mark.spark
+@pytest.mark.wide
+def test_a_run_of_pytest_starts_one_spark_and_ends_it(tried, pytester):
+    """As a process: it starts Spark once for all, and nothing of it stays behind."""
+    pytester.makepyfile(test_races=RACES)
+    cases = at_write_serializable(EXPORTED[:1])
     (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
     files = {"reorder": FILE + EXPECT, "refused": FILE + WRONG}
-    result = tried(files, "--isolitmus-engine", "delta,model", "-v")
+    said_of_races(tried(files, "--isolitmus-engine", "delta,model", "-v"), len(cases))
+
+
+def said_of_races(result, exported_tests):
     result.stdout.fnmatch_lines(SAID)
     result.stdout.fnmatch_lines(
         [
@@ -241,34 +265,55 @@ def test_races_litmus_files_and_exported_tests_in_one_run(pytester, tried):
     )
     result.stdout.fnmatch_lines(["*delete: expected aborted, got committed*"])
     result.stdout.fnmatch_lines(REFUSED)
-    result.assert_outcomes(passed=5 + len(cases), failed=7)
+    result.assert_outcomes(passed=5 + exported_tests, failed=7)
 
 
 @pytest.mark.spark
-def test_a_second_session_is_refused_with_what_to_do(pytester):
-    pytester.makepyfile(
-        test_two="""
-        from isolitmus.conformance import open_session
-
-        def test_two(request):
-            with open_session() as other:
-                request.getfixturevalue("delta_spark")
-        """
-    )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+@pytest.mark.usefixtures("session")
+def test_a_second_session_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    """The session of all tests, once it is not shared, is one that the user's suite has started."""
+    monkeypatch.setattr(sessions, "_shared", [])
+    (tmp_path / "test_two.py").write_text("def test_two(delta_spark): pass\n", "utf-8")
+    result = run_pytest(tmp_path, "-p", "no:cacheprovider")
     result.stdout.fnmatch_lines(
         [
             "*another Spark session is open in this Python process;*define a fixture delta_spark that returns it*"
         ]
     )
+    result.assert_outcomes(errors=1)
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A script that needs PySpark and Delta alone, with four races."""
+    file = tmp_path / "races.py"
+    text = exported(at_write_serializable(EXPORTED[:4]), "pyspark")
+    file.write_text(text, "utf-8")
+    assert "isolitmus" not in text.split('"""', 2)[2]
+    return file
 
 
 @pytest.mark.spark
-def test_an_exported_script_needs_nothing_of_ours(tmp_path):
-    script = tmp_path / "races.py"
-    text = exported(at_write_serializable(EXPORTED[:4]), "pyspark")
-    script.write_text(text, "utf-8")
-    assert "isolitmus" not in text.split('"""', 2)[2]
+def test_an_exported_script_races_as_expected(script, session, monkeypatch):
+    """In the session of all tests, which its builder gets and its end must not stop. That the builder makes one of
+    PySpark and Delta alone is the next test's.
+    """
+    monkeypatch.setattr(type(session.spark), "stop", lambda _: None)
+    before = {name for (name,) in session.spark.sql("SHOW DATABASES").collect()}
+    try:
+        status, out, err = run_script(script)
+    finally:
+        for (name,) in session.spark.sql("SHOW DATABASES").collect():
+            if name not in before:
+                session.spark.sql(f"DROP DATABASE {name} CASCADE")
+    assert (status, err) == (0, ""), out
+    assert out.splitlines()[-1] == "all as expected"
+
+
+@pytest.mark.spark
+@pytest.mark.wide
+def test_an_exported_script_needs_nothing_of_ours(script):
+    """As a process: it starts Spark by itself, with the confs that it has written down."""
     done = subprocess.run(
         [sys.executable, "-P", script], check=False, capture_output=True, text=True, timeout=600
     )

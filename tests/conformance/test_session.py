@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from importlib import metadata
 from pathlib import Path
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import open_session
+from isolitmus.conformance import session as sessions
 from isolitmus.conformance.class_archive import archive_for, reading
 from isolitmus.conformance.java import find_java
+from isolitmus.conformance.process import gateway
 from isolitmus.model.errors import EngineUnavailable
 
 
-def refusal():
-    with pytest.raises(EngineUnavailable) as caught, open_session():
+def refusal(*given, **more):
+    with pytest.raises(EngineUnavailable) as caught, open_session(*given, **more):
         pass
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -50,9 +53,53 @@ def test_another_release(monkeypatch):
 
 
 @pytest.mark.spark
-def test_another_session_in_this_process(session):
+def test_another_session_in_this_process(session, monkeypatch):
+    monkeypatch.setattr(sessions, "_shared", [])
     assert "another Spark session is open" in refusal()
     assert session.spark.sql("SELECT 1").collect()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("master", ["local", "local[1]", "local[*]", "local[2,3]"])
+def test_a_shared_session_serves_whoever_asks_for_threads(session, master):
+    """The same JVM, and a SparkSession as at a start: nothing of it is there for the next."""
+    fresh, name = session.fresh().conf.getAll, "shared_database"
+    for _ in range(2):
+        with open_session(master, {sessions.JAVA_OPTIONS: "-Xint"}) as opened:
+            assert (opened.jvm, opened.directory) == (session.jvm, session.directory)
+            assert opened.spark.conf.getAll == fresh
+            assert opened.spark.catalog.currentDatabase() == "default"
+            assert opened.spark.sql("SHOW VIEWS").collect() == []
+            opened.spark.sql(f"CREATE DATABASE {name}")
+            opened.spark.catalog.setCurrentDatabase(name)
+            opened.spark.sql("SELECT 1").createTempView("one")
+            opened.spark.conf.set("spark.sql.shuffle.partitions", "7")
+            opened.spark.sql(f"DROP DATABASE {name} CASCADE")
+    assert session.spark.sql("SELECT 1").collect()
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"master": "local-cluster[1,1,1024]"},
+        {"master": "spark://127.0.0.1:7077"},
+        {"conf": {"spark.sql.shuffle.partitions": "2"}},
+        {"archive": Path("classes.jsa")},
+    ],
+    ids=str,
+)
+def test_what_a_shared_session_is_not_is_refused(given):
+    assert "another Spark session is open" in refusal(**given)
+
+
+@pytest.mark.spark
+def test_a_session_is_shared_until_its_block_ends(session):
+    with open_session(shared=True) as again:
+        assert again.jvm is session.jvm
+    with open_session() as still:
+        assert still.jvm is session.jvm
 
 
 @pytest.mark.spark
@@ -88,6 +135,18 @@ def test_an_archive_of_classes_is_made_once(tmp_path):
 @pytest.mark.spark
 def test_version(session):
     assert session.version == "delta-spark 4.4.0, Spark 4.2.0"
+
+
+@pytest.mark.spark
+def test_a_jvm_that_is_killed_at_work_is_an_engine_that_is_not_there(tmp_path):
+    """A JVM beside that of all tests, with Spark's gateway and no Spark in it, which starts in two seconds."""
+    said = pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work")
+    with said, gateway(find_java(), {}, tmp_path) as opened:
+        java = opened.jvm.java.lang.ProcessHandle.current().pid()
+        killer = threading.Timer(0.5, os.kill, (java, signal.SIGKILL))
+        killer.start()
+        opened.jvm.java.lang.Thread.sleep(60_000)
+    assert gone(java)
 
 
 SCRIPT = """
@@ -150,6 +209,7 @@ def gone(java):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_nothing_stays_and_nothing_is_printed():
     process, directory, java = run_in_a_process("INSERT INTO t VALUES (1)")
     assert process.communicate(timeout=120) == ("", "")
@@ -160,6 +220,7 @@ def test_nothing_stays_and_nothing_is_printed():
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_interrupt_ends_everything():
     process, directory, java = run_in_a_process(ENDLESS)
     wait_until_it_runs(directory)
@@ -172,6 +233,7 @@ def test_interrupt_ends_everything():
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_jvm_that_dies_is_an_engine_that_is_not_there():
     process, directory, java = run_in_a_process(ENDLESS)
     wait_until_it_runs(directory)

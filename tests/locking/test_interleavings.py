@@ -93,14 +93,22 @@ ROWS = re.compile(r"VALUES (\(.*\))")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [n for n in FOUND if n not in {"quiz-released", "quiz-three-moments", "quiz-fourth-case-top"}],
+    [
+        "quiz-fourth-case",
+        "quiz-fourth-case-moved",
+        "quiz-refused",
+        "quiz-not-oldest",
+        "quiz-vanished",
+        "quiz-each-row",
+    ],
 )
 def test_with_a_case_less_the_quiz_does_not_go_wrong_so(name):
     text = litmus(name).text.partition("[expect")[0]
     text = text.replace(str(litmus(name).schedule), " ".join(litmus(name).transactions))
     (kind,) = FOUND[name][RC] - {OWNER} or {OWNER}
     rows = re.findall(r"\([^)]*\)", ROWS.search(text)[1])
-    for row in rows if len(rows) > 1 else ():
+    assert len(rows) > 1
+    for row in rows:
         rest = ", ".join(other for other in rows if other != row)
         less = read_litmus(text.replace(", ".join(rows), rest), "less")
         done = interleavings(less, protocol(RC))

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.locking.induction import each_row_once
@@ -212,7 +212,6 @@ def naive(order, texts, *, snapshot):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(sorted(MOVES)), min_size=1, max_size=3, unique=True),
     st.sampled_from([("locking-latest-committed", False), ("locking-read-committed-snapshot", True)]),

@@ -1,10 +1,7 @@
 """Audits on Spark: the same findings as here, and as rows of a Delta table."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -13,8 +10,6 @@ from isolitmus.checker import audit
 from isolitmus.pipeline.audits import AUDITS, auditor, audits_of
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
-
-ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 
 
 @pytest.fixture
@@ -54,18 +49,19 @@ def test_what_is_in_the_way_of_findings_is_said_before_spark_starts(call, tables
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("session")
 def test_on_spark_the_same_is_found_and_written(call, tables, tmp_path):
     out = tmp_path / "findings"
     status, here, _ = call("audit", *tables, "--json")
     assert status == 2
-    words = [ISOLITMUS, "audit", *tables, "--json", "--spark", "--out", out]
+    words = ("audit", *tables, "--json", "--spark", "--out", out)
     for _ in range(
         2
     ):  # the second audits what has no log that reads, and tells of the others what is there
-        there = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert there.returncode == 2
-        assert "there is no such folder" in there.stderr
-        documents = [json.loads(text) for text in (here, there.stdout)]
+        status, there, err = call(*words)
+        assert status == 2
+        assert "there is no such folder" in err
+        documents = [json.loads(text) for text in (here, there)]
         for document in documents:
             for one in document:
                 one.pop("seconds")

@@ -1,8 +1,6 @@
 """Histories judged in bulk: a row for each and level, also for what does not read, and none twice."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 from isolitmus.pipeline.checks import VERDICTS, bulk_judge, check_all, refuse_other_check  # noqa: E402
 from isolitmus.pipeline.location import Location  # noqa: E402
 
-ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 LOST = "r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n"
 FINE = "w(0,1,0,0)\nr(0,1,1,1)\n"
 LEVELS = ("snapshot-isolation", "serializable")
@@ -84,9 +81,10 @@ def test_on_spark_what_was_judged_is_not_judged_again(histories, tmp_path, sessi
 
 
 @pytest.mark.spark
-def test_the_command_says_what_is_broken_and_goes_on(histories):
-    words = [ISOLITMUS, "check", f"{histories}/*.txt", "--level", "serializable", "--spark"]
-    done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False)
-    document = json.loads(done.stdout)
-    assert (done.returncode, document["histories"], document["unread"]) == (1, 2, 1)
+@pytest.mark.usefixtures("session")
+def test_the_command_says_what_is_broken_and_goes_on(call, histories):
+    words = ("check", f"{histories}/*.txt", "--level", "serializable", "--spark", "--json")
+    status, out, _ = call(*words)
+    document = json.loads(out)
+    assert (status, document["histories"], document["unread"]) == (1, 2, 1)
     assert document["levels"] == {"serializable": {"allowed": 1, "forbidden": 1}}

@@ -174,23 +174,59 @@ def connect(tmp_path_factory, python):
         yield f"sc://127.0.0.1:{port}"
 
 
+@pytest.fixture
+def server(session):
+    """The address of a server of Spark Connect in the JVM of all tests."""
+    pytest.importorskip("grpc", reason="the extra connect is not installed")
+    port = free_port()
+    context = session.spark.sparkContext._jsc.sc()
+    context.conf().set("spark.connect.grpc.binding.port", str(port))
+    service = session.scala("org.apache.spark.sql.connect.service.SparkConnectService")
+    service.start(context)
+    none = session.scala("scala.None")
+    try:
+        answers(port)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        service.stop(none, none)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
+def test_a_client_of_spark_connect_counts_and_keeps_the_same(server, tmp_path):
+    """The client is a process without a JVM, and sends its package; the server's Python has one, too."""
+    counted_and_kept(server, 2, tmp_path / "data")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.wide
 def test_by_spark_connect_the_same_is_counted_and_kept(connect, tmp_path):
-    out = tmp_path / "data"
-    words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", "3", "--spark", "--json"]
-    words += ["--master", connect]
-    expected = without_seconds(sweep(scope("two-partitions"), 3).to_json())
-    for more in ([], ["--out", out, "--keep", "verdicts"]):
-        done = subprocess.run([*words, *more], capture_output=True, text=True, check=False)
-        assert done.returncode == 1, done.stderr
-        assert without_seconds(json.loads(done.stdout)) == expected
-    page = SweepFolder(out)
-    assert page.rows("SELECT count(*) FROM candidates") == [(4116,)]
+    """The server is a process whose Python has no package but the one that it is sent."""
+    counted(connect, 3)
+    counted_and_kept(connect, 3, tmp_path / "data")
+
+
+def counted(master, size, *more):
+    """What a sweep there counts is what is counted here: how many candidates there are."""
+    words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", str(size), "--spark", "--json"]
+    done = subprocess.run(
+        [*words, "--master", master, *more], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    expected = sweep(scope("two-partitions"), size)
+    assert without_seconds(json.loads(done.stdout)) == without_seconds(expected.to_json())
+    return expected.candidates
+
+
+def counted_and_kept(master, size, out):
+    candidates = counted(master, size, "--out", out, "--keep", "verdicts")
+    assert SweepFolder(out).rows("SELECT count(*) FROM candidates") == [(candidates,)]
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_with_two_executors_the_same_is_counted(cluster, python):
     master, _ = cluster
     words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", "3", "--spark", "--json"]

@@ -3,10 +3,11 @@
 After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/pipeline/test_notebook.py.
 """
 
+import ast
+import contextlib
+import io
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,19 @@ import pytest
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "sweep-tables.ipynb"
-RUN = """
-import ast, contextlib, io, json, sys
 
-names, shown = {}, []
-for source in json.load(sys.stdin):
-    tree = ast.parse(source)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(tree, "a cell", "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), "a cell", "eval"), names)
-    shown.append((printed.getvalue(), None if value is None else repr(value)))
-json.dump(shown, sys.stdout)
-"""
-"""Cells one after another, as a notebook runs them: what each prints, and what its last expression is."""
+
+def run_cells(sources):
+    """Run cells one after another, as a notebook does: what each prints, and what its last expression is."""
+    names = {}
+    for source in sources:
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(tree, "a cell", "exec"), names)
+            value = last and eval(compile(ast.Expression(last.value), "a cell", "eval"), names)
+        yield printed.getvalue(), None if value is None else repr(value)
 
 
 def outputs(printed, value):
@@ -48,20 +47,13 @@ def outputs(printed, value):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.wide
-def test_the_notebook_shows_what_one_sees(tmp_path):
+@pytest.mark.usefixtures("session")
+def test_the_notebook_shows_what_one_sees(tmp_path, monkeypatch):
     notebook = json.loads(NOTEBOOK.read_text("utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        input=json.dumps(["".join(cell["source"]) for cell in cells]),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    seen = [list(outputs(*one)) for one in json.loads(done.stdout)]
+    monkeypatch.chdir(tmp_path)
+    shown = run_cells("".join(cell["source"]) for cell in cells)
+    seen = [list(outputs(*one)) for one in shown]
     if os.environ.get("ISOLITMUS_UPDATE"):
         for cell, shown in zip(cells, seen, strict=True):
             cell["outputs"] = shown

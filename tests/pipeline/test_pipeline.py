@@ -78,23 +78,59 @@ def command(*words):
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_killed_sweep_goes_on_and_counts_nothing_twice(tmp_path):
-    out = tmp_path / "counts"
+@pytest.mark.parametrize("how", ["SIGINT", pytest.param("SIGKILL", marks=pytest.mark.wide)])
+def test_a_stopped_sweep_goes_on_and_counts_nothing_twice(tmp_path, how):
+    """The two sweeps that start a JVM of their own on every change: one is stopped at work, and leaves nothing but its
+    tables; the other goes on, as one starts it.
+    """
+    out, temporary = tmp_path / "counts", tmp_path / "temporary"
+    temporary.mkdir()
     words = ("two-partitions", "--transactions", "4", "--spark", "--out", str(out), "--json")
-    killed = subprocess.Popen(
-        [ISOLITMUS, "sweep", *words], stdout=subprocess.DEVNULL, start_new_session=True
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    stopped = subprocess.Popen(
+        [ISOLITMUS, "sweep", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     first = out / "counts" / "_delta_log" / f"{1:020}.json"
-    while not first.exists() and killed.poll() is None:
+    while not first.exists() and stopped.poll() is None:
         time.sleep(0.05)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
+    jvms = java_of(stopped.pid)
+    if how == "SIGKILL":
+        for one in (stopped.pid, *jvms):  # Spark's is a group of its own
+            os.killpg(one, signal.SIGKILL)
+    else:
+        stopped.send_signal(signal.SIGINT)
+    said = stopped.communicate(timeout=100)
+    if how == "SIGINT":
+        assert (stopped.returncode, said) == (130, ("", ""))
+        assert [*temporary.iterdir()] == []
+        assert not any(map(runs, jvms))
+    assert len(jvms) == 1
     done = command(*words)
     expected = sweep(scope("two-partitions"), 4)
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected.to_json())
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (1, "")
     commits = [commit(path) for path in sorted((out / "counts" / "_delta_log").glob("*.json"))]
     assert sum(commits) == len(shards(scope("two-partitions"), 4)) * 4
+
+
+def java_of(pid):
+    """The JVMs that a process has started."""
+    listed = subprocess.check_output(["ps", "-eo", "pid=,ppid=,comm="], text=True)
+    rows = [line.split() for line in listed.splitlines()]
+    return [int(own) for own, parent, name, *_ in rows if int(parent) == pid and name == "java"]
+
+
+def runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def commit(path):
@@ -105,6 +141,7 @@ def commit(path):
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.wide
 def test_executors_of_their_own_count_the_same():
     words = ("two-partitions", "--transactions", "3", "--json")
     done = command(*words, "--spark", "--master", "local-cluster[2,1,1024]")

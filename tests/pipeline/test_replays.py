@@ -1,11 +1,8 @@
 """The Delta table of what engines did: what is in it is not asked again."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -20,7 +17,6 @@ from isolitmus.pipeline.replays import REPLAYS, Replayed, Replays, Watched, refu
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.litmus_file import read_litmus
 
-ISOLITMUS = Path(sys.executable).parent / "isolitmus"
 SMALL = """
 title = "Small"
 tables.t = { columns = "id INT, part INT", init = ["INSERT INTO t VALUES (1, 0)"] }
@@ -41,21 +37,21 @@ def test_a_table_of_something_else_is_refused_before_spark_starts(call, delta):
 
 
 @pytest.mark.spark
-def test_a_matrix_goes_on_where_its_table_ends(tmp_path):
+@pytest.mark.usefixtures("session")
+def test_a_matrix_goes_on_where_its_table_ends(call, tmp_path):
     out, file = tmp_path / "replays", tmp_path / "small.toml"
     file.write_text(SMALL)
-    words = [ISOLITMUS, "matrix", file, "--engine", "delta", "--out", out]
-    words += ["--protocol", "delta-serializable"]
-    half = subprocess.run(
-        [*words, "--shard", "1/2", "--json"], capture_output=True, text=True, check=True
-    )
-    assert [(c["a"], c["observed"]) for c in json.loads(half.stdout)] == [
+    words = ("matrix", file, "--engine", "delta", "--out", out, "--protocol", "delta-serializable")
+    status, half, err = call(*words, "--shard", "1/2", "--json")
+    assert (status, err) == (0, "")
+    assert [(c["a"], c["observed"]) for c in json.loads(half)] == [
         ("insert", "committed"),
         ("delete", "ConcurrentAppendException"),
     ]
-    whole = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert whole.stdout.splitlines()[2:4] == ["  1  insert . .", "  2  delete A R"]
-    assert "4 of 4 cases as predicted." in whole.stdout
+    status, whole, err = call(*words)
+    assert (status, err) == (0, "")
+    assert whole.splitlines()[2:4] == ["  1  insert . .", "  2  delete A R"]
+    assert "4 of 4 cases as predicted." in whole
     done = audit(out)
     assert (done.commits, done.findings) == (3, ())  # made, and written twice
 
@@ -112,22 +108,20 @@ def test_what_is_kept_of_random_tests_is_known_again_unless_some_differ(session,
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.wide
-def test_random_tests_and_findings_of_a_sweep_are_kept(tmp_path):
+@pytest.mark.usefixtures("session")
+def test_random_tests_and_findings_of_a_sweep_are_kept(call, tmp_path):
     """What is in the table is not carried out again; what did not agree there is."""
     out = tmp_path / "replays"
-    words = [ISOLITMUS, "explore", "raw", "--count", "3", "--out", out, "--json"]
-    first, again = (
-        subprocess.run(words, capture_output=True, text=True, check=True).stdout for _ in range(2)
-    )
+    words = ("explore", "raw", "--count", "3", "--out", out, "--json")
+    first, again = (call(*words) for _ in range(2))
     assert first == again
+    assert first[0] == 0
     assert audit(out).commits == 2  # made, and written once
     data = tmp_path / "data"
-    words = [ISOLITMUS, "sweep", "writers-partitioned", "--transactions", "2", "--spark"]
-    words += ["--out", data, "--engine", "delta", "--json"]
-    swept = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert swept.returncode == 1, swept.stderr
-    replays = json.loads(swept.stdout)["replays"]
+    words = ("sweep", "writers-partitioned", "--transactions", "2", "--spark")
+    status, swept, err = call(*words, "--out", data, "--engine", "delta", "--json")
+    assert (status, err) == (1, "")
+    replays = json.loads(swept)["replays"]
     rows = duckdb.sql(
         f"SELECT of, equal, observed, predicted FROM '{data}/replays/*.parquet'"
     ).fetchall()

@@ -173,6 +173,12 @@ def test_every_keep_keeps_what_the_one_before_keeps():
     assert all(fewer <= more for fewer, more in pairwise(tables))
 
 
+def rows_there(spark, out):
+    """How many rows each table of a sweep has."""
+    folders = sorted(log.parent for log in out.glob("*/_delta_log"))
+    return {one.name: spark.read.format("delta").load(str(one)).count() for one in folders}
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
@@ -190,6 +196,13 @@ def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
     session.spark.sql(f"DELETE FROM {found} WHERE rank % 2 = 0")
     on_spark(session.spark, one, 2, out=out, keep="executions")
     assert sorted(session.spark.sql(f"SELECT * FROM {found}").collect()) == sorted(before)
+    counts, rows = f"delta.`{out / 'counts'}`", rows_there(session.spark, out)
+    session.spark.sql(
+        f"DELETE FROM {counts} WHERE shard = 0"
+    )  # as if it was killed before counts, the last
+    again = on_spark(session.spark, one, 2, out=out, keep="executions")
+    assert without_seconds(again.to_json()) == expected
+    assert rows_there(session.spark, out) == rows
     for other, keep, why in (
         (
             "writers-partitioned",
@@ -206,7 +219,6 @@ def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
         IsolitmusError, match="executions has 93 rows of delta-serializable, where 94 were"
     ):
         on_spark(session.spark, one, 2, out=out, keep="executions")
-    counts = f"delta.`{out / 'counts'}`"
     about = session.spark.sql(f"DESCRIBE DETAIL {counts}").first()["properties"]["isolitmus.sweep"]
     older = about.replace('"version": 1', '"version": 0').replace("\\", "\\\\").replace("'", "\\'")
     session.spark.sql(f"ALTER TABLE {counts} SET TBLPROPERTIES ('isolitmus.sweep' = '{older}')")

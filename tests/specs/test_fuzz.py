@@ -1,6 +1,6 @@
 """Whatever the readers are given: a value, or one message fit to print; never another exception.
 
-``HYPOTHESIS_PROFILE=thorough`` tries 5,000 texts in each test instead of 100.
+``HYPOTHESIS_PROFILE=thorough`` tries 5,000 texts in each test.
 """
 
 import json

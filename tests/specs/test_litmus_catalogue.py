@@ -11,11 +11,12 @@ import os
 import re
 
 import pytest
+from case_checks import check_cases
+from catalogue_runs import predicted
 
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.runs import run
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs import level, litmus
 from isolitmus.specs.catalogue import (
     every_level,
     history_names,
@@ -25,9 +26,24 @@ from isolitmus.specs.catalogue import (
     protocols,
 )
 
-TESTS = {name: litmus(name) for name in litmus_names()}
-ON_TABLES = {name: test for name, test in TESTS.items() if isinstance(test, Litmus)}
-HISTORIES = {name: test for name, test in TESTS.items() if name not in ON_TABLES}
+
+@pytest.fixture(scope="module")
+def tests():
+    """The litmus tests of the catalogue by their names."""
+    return {name: litmus(name) for name in litmus_names()}
+
+
+@pytest.fixture(scope="module")
+def on_tables(tests):
+    """Those on tables."""
+    return {name: test for name, test in tests.items() if isinstance(test, Litmus)}
+
+
+@pytest.fixture(scope="module")
+def histories(tests):
+    """Those that are abstract histories."""
+    return {name: test for name, test in tests.items() if not isinstance(test, Litmus)}
+
 
 # In every history of snapshot reads: (stronger, weaker).
 LATTICE = [
@@ -37,28 +53,27 @@ LATTICE = [
 ]
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_a_litmus_test_says_what_it_is_and_whence(name):
-    test = TESTS[name]
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
-    assert test.title
-    assert test.source
-    assert test.tags
+def test_a_litmus_test_says_what_it_is_and_whence(tests):
+    def look(name):
+        test = tests[name]
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
+        assert test.title
+        assert test.source
+        assert test.tags
+
+    assert len(check_cases(look, tests)) >= 300
 
 
-def test_abstract_histories_are_known_without_reading_the_others():
-    assert history_names() == [*HISTORIES]
+def test_abstract_histories_are_known_without_reading_the_others(histories):
+    assert history_names() == [*histories]
 
 
-def test_titles_are_distinct():
-    titles = [test.title for test in TESTS.values()]
+def test_titles_are_distinct(tests):
+    titles = [test.title for test in tests.values()]
     assert len(set(titles)) == len(titles)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ON_TABLES)
-def test_expectations_are_complete_and_consistent(name):
-    test = ON_TABLES[name]
+def look_at_expectations(test):
     assert {"delta-serializable", "delta-write-serializable"} <= set(test.expect)
     for who, expect in test.expect.items():
         if who.startswith("deltalake-"):  # what a release does where it differs from the model
@@ -80,19 +95,23 @@ def test_expectations_are_complete_and_consistent(name):
             assert expect.serial, "an acyclic conflict graph has an order that explains the table"
 
 
+def test_expectations_are_complete_and_consistent(on_tables):
+    check_cases(lambda name: look_at_expectations(on_tables[name]), on_tables)
+    assert len(on_tables) >= 250
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "who"),
-    [(name, who) for name, test in ON_TABLES.items() for who in test.expect if who in protocols()],
-)
-def test_the_model_meets_the_expectations(name, who):
-    judged = run(ON_TABLES[name], protocol(who))
-    assert (judged.expected, judged.differences) == ("met", ())
+def test_the_model_meets_the_expectations(on_tables):
+    def meet(name, under):
+        judged = predicted(name, under)
+        assert (judged.expected, judged.differences) == ("met", ())
+
+    expected = [(name, who) for name, test in on_tables.items() for who in test.expect]
+    assert len(check_cases(meet, [pair for pair in expected if pair[1] in protocols()])) >= 630
 
 
-@pytest.mark.parametrize("name", HISTORIES)
-def test_histories_expect_something_of_every_level_that_they_can_be_asked(name):
-    test = HISTORIES[name]
+def look_at_levels(name, test):
+    """Check that a history expects something of each level; ISOLITMUS_UPDATE=1 writes what is new into its file."""
     asked = {name for name in levels() if "log" not in level(name).needs}
     new = asked - {*test.holds, *test.fails}
     if new and os.environ.get("ISOLITMUS_UPDATE"):
@@ -108,9 +127,14 @@ def test_histories_expect_something_of_every_level_that_they_can_be_asked(name):
     assert asked <= {*test.holds, *test.fails} <= set(every_level())
 
 
+def test_histories_expect_something_of_every_level_that_they_can_be_asked(histories):
+    assert len(check_cases(look_at_levels, histories.items())) >= 50
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HISTORIES)
-def test_histories_meet_their_expectations(name):
-    test = HISTORIES[name]
-    verdicts = {n: str(check_history(test.history, level(n))) for n in test.holds + test.fails}
-    assert verdicts == dict.fromkeys(test.holds, "allowed") | dict.fromkeys(test.fails, "forbidden")
+def test_histories_meet_their_expectations(histories):
+    def meet(_, test):
+        said = {n: str(check_history(test.history, level(n))) for n in test.holds + test.fails}
+        assert said == dict.fromkeys(test.holds, "allowed") | dict.fromkeys(test.fails, "forbidden")
+
+    assert len(check_cases(meet, histories.items())) >= 50

@@ -260,6 +260,13 @@ STATEMENTS = [
 ]
 
 
+def of_missing_tables():
+    """Return a test in one serial order of which a table is vacuumed that is not there yet."""
+    steps = "a.start a.commit c.start c.commit"
+    jobs = 'a = "CREATE TABLE t (id INT) USING delta"\nc = "VACUUM t"'
+    return read_litmus(TEXT.format(steps) + jobs, "vacuumed")
+
+
 @st.composite
 def drawn(draw):
     names = "abc"
@@ -274,6 +281,7 @@ def drawn(draw):
 
 @pytest.mark.slow
 @given(drawn())
+@example(of_missing_tables())
 def test_both_executors_agree(test):
     """On what each serial order gives; one after another, that is what came."""
     done = run(test, protocol("delta-serializable"))

@@ -223,7 +223,7 @@ def test_what_need_not_be_carried_out_says_the_same(name, seed):
             if not asked.may_differ(mutant, changed):
                 passed += 1
                 assert what_is_said(asked.test, mutant.spec) == asked.said
-    assert passed > 600
+    assert passed > 400
 
 
 @pytest.fixture(scope="module")

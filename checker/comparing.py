@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.run import SILENT, Run, TransactionRun, same_bag
+from isolitmus.model.run import SILENT, Run, TransactionRun, same_bag, same_rows
 from isolitmus.model.values import show_row
 from isolitmus.specs.catalogue import level
 
@@ -145,7 +145,8 @@ def _transaction(
             if (a, b) != (None, None):
                 yield None, f"{name}'s {words}"
         elif FOLLOWS.get(key) not in unlike:
-            alike = a == b or (key == "outcome" and "exception" in unsaid and _both_fail(a, b))
+            same = same_rows(a, b) if key == "emitted" else a == b
+            alike = same or (key == "outcome" and "exception" in unsaid and _both_fail(a, b))
             if not alike:
                 unlike.add(key)
             yield alike, f"{name}: {words} predicted {a}, observed {b}"
@@ -240,7 +241,7 @@ def _emitted(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[Compar
             yield None, f"{name}'s emitted"
         else:
             got = seen.emitted
-            yield got == rows, f"{name}'s scans: expected {_rows(rows)}, got {_rows(got)}"
+            yield same_rows(got, rows), f"{name}'s scans: expected {_rows(rows)}, got {_rows(got)}"
 
 
 def _waits(

@@ -25,6 +25,7 @@ __all__ = [
     "TransactionRun",
     "Wait",
     "same_bag",
+    "same_rows",
 ]
 
 TOOK_EFFECT = ("committed", "no-op")
@@ -183,6 +184,15 @@ def same_bag(a: Rows, b: Rows) -> bool:
     (True, False)
     """
     return Counter(a) == Counter(b) and Counter(map(_typed, a)) == Counter(map(_typed, b))
+
+
+def same_rows(a: Rows | None, b: Rows | None) -> bool:
+    """Whether two lists hold the same rows in the same order, values of different types being different.
+
+    >>> same_rows(((1,), (2,)), ((2,), (1,))), same_rows(((1,),), ((True,),))
+    (False, False)
+    """
+    return a == b and (a is None or b is None or list(map(_typed, a)) == list(map(_typed, b)))
 
 
 def _typed(row: Row) -> tuple[tuple[type, Value], ...]:

@@ -78,7 +78,8 @@ def case(matrix: Matrix, place: Place) -> Litmus:
     of_table = {key: value for key, value in layout.items() if key != "winner"}
     by = ", ".join(layout.get("partitioned_by", ()))
     sequence = matrix.statements[place.a]
-    steps = "".join(f"a[{k}] " for k in range(1, len(sequence) + 1) if isinstance(sequence, list))
+    count = len(sequence) if isinstance(sequence, list) else 0
+    steps = "".join(f"a[{k}] " for k in range(1, count + 1))
     document = {
         "title": f"{place.winner} overtakes {place.a}, {place.layout}",
         "source": matrix.source,

@@ -1,28 +1,16 @@
 """README and docs are true: their commands are run and compared, their files and examples are read.
 
-A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
-that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
-``cat``, ``toml``, ``sql``, ``python`` or ``text`` block is the file whose name stands last in the text above it, or, if
-it has no name there, an example that runs if it is Python. Times do not count, nor how often a solver
-proposed; a line with nothing but ``…`` stands for any lines.
-
-After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_docs.py writes what one sees into the pages,
-except where there is a ``…``.
+How is said in ``pages``; blocks that need Spark are run by tests/conformance/test_docs_on_spark.py.
 """
 
-import difflib
-import doctest
 import json
-import os
 import re
-import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from inner_runs import run_pytest, run_script
+from pages import BLOCKS, FENCE, KINDS, PAGES, ROOT, check_console, check_python, commands, of_kind
 
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.running.execute import execute, judge_execution
@@ -33,151 +21,19 @@ from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp
 from isolitmus.specs import litmus, spec
 from isolitmus.specs.catalogue import levels, litmus_names
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt|edn)`")
-ENDINGS = {"python": "py", "text": "txt"}
-KINDS = {"console", "cat", "edn", "toml", "python", "sh", "sql", "text"}
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: where it stands, what it holds, and the files that the page showed before."""
-
-    page: Path
-    line: int
-    kind: str
-    marks: tuple[str, ...]
-    text: str
-    file: str | None
-    files: dict[str, str]
-
-    def __str__(self):
-        first = self.text.partition("\n")[0].removeprefix("$ ")
-        return f"{self.page.name}:{self.line}: {first}"
-
-
-def blocks(page):
-    text = page.read_text("utf-8")
-    files: dict[str, str] = {}
-    end = 0
-    for match in FENCE.finditer(text):
-        kind, marks, inside = match.groups()
-        ending = ENDINGS.get(kind, kind)
-        above = FILE.findall(text[end : match.start()])
-        file = next((f"{name}.{of}" for name, of in reversed(above) if of == ending), None)
-        line = text.count("\n", 0, match.start()) + 1
-        yield Block(page, line, kind, tuple(marks.split()), inside, file, dict(files))
-        if file is not None:
-            files[file] = inside
-        end = match.end()
-
-
-BLOCKS = [block for page in PAGES for block in blocks(page)]
-
-
-def of_kind(*kinds):
-    """The blocks of these languages as parameters; a mark of a block, ``spark`` say, is ``pytest.mark.spark``."""
-    return [
-        pytest.param(block, id=str(block), marks=[getattr(pytest.mark, m) for m in block.marks])
-        for block in BLOCKS
-        if block.kind in kinds
-    ]
-
-
-def run_by_name(param):
-    """Whether a command of the page runs the file that a block of Python is."""
-    (block,) = param.values
-    later = [other for other in BLOCKS if other.page == block.page and other.kind == "console"]
-    return block.file and any(f"$ python {block.file}\n" in other.text for other in later)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty folder to be in, and a function that puts a block's files there."""
-    monkeypatch.chdir(tmp_path)
-
-    def fill(block):
-        for name, text in block.files.items():
-            (tmp_path / name).write_text(text, "utf-8")
-
-    return fill
-
-
-def commands(block):
-    """The commands of a console block; below each stands what it prints."""
-    return re.findall(r"^\$ (.*)$", block.text, re.MULTILINE)
-
-
-def without_chance(text):
-    text = re.sub(r"\d+\.\d s\b", "… s", text)
-    return re.sub(r"\b\d+ proposals? of the solver", "… proposals of the solver", text)
-
-
-def same(expected, seen):
-    lines = without_chance(expected).splitlines(keepends=True)
-    pattern = "".join(r"(?:.*\n)*" if line == "…\n" else re.escape(line) for line in lines)
-    return re.fullmatch(pattern, without_chance(seen)) is not None
-
-
-def rewrite(block, seen):
-    text = block.page.read_text("utf-8")
-    assert text.count(block.text) == 1
-    block.page.write_text(text.replace(block.text, seen), "utf-8")
-
-
-def run_command(program, words, folder, call):
-    """Run a command of a page in this process: what one sees of it.
-
-    As a process of its own, each that needs Spark would start a JVM; here they have the shared session. A sweep and a
-    replay as processes are in tests/pipeline/test_pipeline.py and tests/conformance/test_commands.py.
-    """
-    if program == "cat":
-        return "".join(Path(word).read_text("utf-8") for word in words)
-    if program == "pytest":
-        done = run_pytest(folder, *words)
-        return "".join(f"{line}\n" for line in [*done.outlines, *done.errlines])
-    if program == "python":
-        return "".join(run_script(*words)[1:])
-    assert program == "isolitmus"
-    return "".join(call(*words)[1:])
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", of_kind("console"))
-def test_what_a_page_shows_is_what_one_sees(block, folder, tmp_path, call, request):
-    if "spark" in block.marks:
-        request.getfixturevalue("session")
-    folder(block)
-    whole = ""
-    for command in commands(block):
-        program, *words = shlex.split(command)
-        whole += f"$ {command}\n{run_command(program, words, tmp_path, call)}"
-    is_true = same(block.text, whole)
-    if not is_true and os.environ.get("ISOLITMUS_UPDATE") and "…\n" not in block.text:
-        rewrite(block, whole)
-        return
-    expected, seen = (without_chance(text).splitlines() for text in (block.text, whole))
-    where = f"{block.page.name}:{block.line}"
-    diff = difflib.unified_diff(expected, seen, where, "what one sees", lineterm="")
-    assert is_true, "\n".join(diff)
+def test_what_a_page_shows_is_what_one_sees(block, tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    check_console(block, tmp_path, call)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [one for one in of_kind("python") if not run_by_name(one)])
-def test_what_a_page_says_in_python_runs(block, folder):
-    folder(block)
-    if ">>>" in block.text:
-        test = doctest.DocTestParser().get_doctest(
-            block.text, {}, block.page.name, str(block.page), block.line
-        )
-        report = []
-        assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)
-    else:
-        names = {}
-        exec(compile(block.text, f"{block.page}:{block.line}", "exec"), names)
-        assert names.keys() > {"__builtins__"}, "it defines nothing"
+@pytest.mark.parametrize("block", of_kind("python"))
+def test_what_a_page_says_in_python_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_python(block, tmp_path)
 
 
 WITH_BLOCKS = [page for page in PAGES if any(block.page == page for block in BLOCKS)]

@@ -197,8 +197,8 @@ class Supports:
                     if self.later and reader in order:
                         ends = (j, reader) if own else (reader, writer)
                         support |= self.choices.came(name, *ends)
-                    for name in ("rw", "rw-item"):
-                        yield name, reader, j, support | self._ended(writer)
+                    for relation in ("rw", "rw-item"):
+                        yield relation, reader, j, support | self._ended(writer)
 
     def _following(self, name: str, i: int, j: int, *, later: bool) -> Support:
         """What it rests on that j's version came after i's; unless ``later``, that it came next."""

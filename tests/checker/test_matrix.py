@@ -1,6 +1,7 @@
 """The matrix of statements: predictions, the evidence file, what is wrong with either, the command."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
@@ -152,6 +153,12 @@ def test_a_matrix_file_that_is_wrong_is_refused(old, new, message):
     with pytest.raises(IsolitmusError) as refused:
         read_matrix(SMALL.replace(old, new), "s")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["true", "3", "[1]", "{}"])
+def test_a_statement_of_a_matrix_that_is_no_text_is_refused(value):
+    with pytest.raises(IsolitmusError, match="insert"):
+        read_matrix(re.sub(r"(?m)^insert\b.*$", f"insert = {value}", SMALL), "s")
 
 
 @pytest.mark.slow

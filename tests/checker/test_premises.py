@@ -48,7 +48,9 @@ EXCEPTIONS = {
     "deleted-during-spark-optimize": {"files"},
     # Premises of theorems on levels only.
     "domain-twice-winner": {"no-restores"},
+    "large-keeps-row-ids": {"no-restores"},
     "large-names-row-ids": {"no-restores"},
+    "large-protocol-and-metadata": {"no-restores"},
     "large-winner": {"no-restores"},
     "large-winner-files": {"no-restores"},
     "restore-nothing": {"no-restores"},

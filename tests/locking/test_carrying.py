@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker.comparing import comparison
+from isolitmus.checker.locking.locks import Lock, LockTable, Resource
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
@@ -271,3 +272,16 @@ def test_a_scan_stops_at_entries_that_it_is_not_about_and_at_its_end():
     assert told(carried("audit.step[4] late audit", free + late), "audit")[1] == [3]
     with pytest.raises(IsolitmusError, match=r"comes after audit.step\[2\]; a scan goes on"):
         carried("audit.step[2] audit.step[1] late audit", free + late)
+
+
+def test_a_lock_that_was_given_twice_is_held_until_it_is_given_back_twice():
+    row = Resource("row", "t", "1")
+    mine, theirs = Lock("a", row, "S"), Lock("b", row, "X")
+    locks = LockTable()
+    locks.grant(mine)
+    locks.grant(mine)
+    for left, behind in ((2, ("a",)), (1, ("a",)), (0, ())):
+        assert locks.weight("a") == left
+        assert locks.behind(theirs) == behind
+        locks.release(mine)
+    assert locks.held == {}

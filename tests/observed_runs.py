@@ -144,7 +144,7 @@ def _code(tree):
     return ast.unparse(tree)
 
 
-# Text
+# Text: of each version the tables that differ from the version before, null where one is not there or not readable
 
 DEFAULTS = {
     field.name: field.default for field in fields(TransactionRun) if field.default is not MISSING
@@ -158,16 +158,10 @@ def _to_json(one):
     run = one.run
     if run is None:
         return head | {"run": None}
-    versions = []
-    before = {}
+    versions, before = [], {}
     for tables in run.versions:
-        versions.append(
-            {
-                name: _rows(rows)
-                for name, rows in tables.items()
-                if before.get(name) != rows or name not in before
-            }
-        )
+        changed = {name: _rows(rows) for name, rows in tables.items() if before.get(name) != rows}
+        versions.append(changed | dict.fromkeys(before.keys() - tables.keys()))
         before = tables
     return head | {
         "engine": run.engine,
@@ -211,10 +205,13 @@ def _from_json(line):
     head = (line["litmus"], line["protocol"], line["digest"])
     if "run" in line:
         return ObservedRun(*head, None)
-    versions = []
+    versions, tables = [], {}
     for changed in line["versions"]:
-        before = versions[-1] if versions else {}
-        versions.append({**before, **{name: _read_rows(rows) for name, rows in changed.items()}})
+        tables = tables | {
+            name: None if rows is None else _read_rows(rows) for name, rows in changed.items()
+        }
+        tables = {name: rows for name, rows in tables.items() if rows is not None}
+        versions.append(tables)
     run = Run(
         litmus=head[0],
         engine=line["engine"],

@@ -6,6 +6,8 @@ No engine is needed for that. Afterwards delta-rs, Derby and PostgreSQL are aske
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 
 import pytest
 from catalogue_runs import ENGINES, EVIDENCE, PARTS, CatalogueRuns, cases, differences, is_drawn
@@ -115,6 +117,19 @@ def test_what_is_written_is_read_again(engine, tmp_path):
     recorded = CatalogueRuns.read(engine).recorded
     write_runs(tmp_path / "runs.jsonl", recorded.values())
     assert read_runs(tmp_path / "runs.jsonl") == recorded
+
+
+def test_tables_that_are_not_there_at_a_version_are_read_so(known, tmp_path):
+    one, other = (
+        ((1, None, Decimal("2.50")),),
+        ((date(2026, 1, 2), datetime.fromisoformat("2026-01-02T03:00:00")), (True,)),
+    )
+    versions = ({"t": one, "u": other}, {}, {"t": one}, {"t": one, "u": ()})
+    ran = replace(known.recorded[CASE].run, versions=versions, unread=frozenset({1}))
+    write_runs(tmp_path / "runs.jsonl", [ObservedRun(*CASE, "", ran)])
+    (again,) = read_runs(tmp_path / "runs.jsonl").values()
+    assert again.run.versions == versions
+    assert repr(again.run.versions) == repr(versions)
 
 
 def test_a_line_that_is_none_is_refused_with_its_number(tmp_path):

@@ -29,17 +29,17 @@ from isolitmus.conformance import open_session
 pytest.register_assert_rewrite("pages", "case_checks")  # so that their assertions count
 SEED = Path(__file__).with_name("seed.txt")
 """It goes up by one with every landing, never back, and never past one that failed (docs/CONTRIBUTING.md)."""
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "tests")
 settings.register_profile(
-    "default",
+    "tests",
     database=None,
     deadline=None,
     max_examples=25,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=5000)
-settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
+settings.register_profile("thorough", settings.get_profile("tests"), max_examples=5000)
+settings.register_profile("quick", settings.get_profile("tests"), max_examples=10)
 settings.load_profile(PROFILE)
 
 if (

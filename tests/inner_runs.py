@@ -1,6 +1,6 @@
 """Runs of pytest and of scripts inside this process, where they find the shared Spark session.
 
-Each starts as a process of its own would: warnings as Python has them, 80 columns, its folder first in ``sys.path``.
+Each starts as a process of its own would: warnings as Python has them, Hypothesis without seed or profile, 80 columns, its folder first in ``sys.path``.
 Modules that it imports from its folder are gone afterwards; those of packages stay, because a second copy of a class of
 PySpark would not be the same class.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from hypothesis import core, settings
 
 __all__ = ["run_pytest", "run_script"]
 
@@ -22,7 +23,7 @@ __all__ = ["run_pytest", "run_script"]
 def _as_a_process(folder):
     """Restore, after the block, what an ended process would have taken with it."""
     folder = Path(folder).resolve()
-    before, path = set(sys.modules), list(sys.path)
+    before, path, profile = set(sys.modules), list(sys.path), settings.get_current_profile_name()
     with (
         pytest.MonkeyPatch.context() as patch,
         chdir(folder),
@@ -33,6 +34,8 @@ def _as_a_process(folder):
         patch.setenv("COLUMNS", "80")
         for name in ("COLORTERM", "FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS"):
             patch.delenv(name, raising=False)
+        settings.load_profile("default")
+        patch.setattr(core, "global_force_seed", None)
         warnings.resetwarnings()
         for ignored in (DeprecationWarning, ImportWarning, ResourceWarning):  # as Python starts
             warnings.simplefilter("ignore", ignored)
@@ -40,6 +43,7 @@ def _as_a_process(folder):
             yield out, err
         finally:
             sys.path[:] = path
+            settings.load_profile(profile)
             for name in set(sys.modules) - before:
                 file = getattr(sys.modules[name], "__file__", None)
                 if file and Path(file).resolve().is_relative_to(folder):

@@ -139,7 +139,7 @@ def test_the_end_of_a_run_has_modules_engines_and_notes(tracked):
 
 
 def test_times_are_recorded_and_modules_that_did_not_run_keep_theirs(tracked):
-    tracked({HOUSE: 10, NAMES: 3, "tests/gone": 5})
+    tracked({HOUSE: 10, NAMES: 3, "gone": 5})
     seen = Durations(record=True)
     seen.pytest_runtest_logreport(report(HOUSE, 12.34))
     seen.write()

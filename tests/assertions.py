@@ -15,7 +15,7 @@ from _pytest.assertion import rewrite
 SHARE = 0.2
 """The least share of a property's examples that have to reach an assertion."""
 ENOUGH = 10
-"""So many examples have to be there before the share counts."""
+"""Number of examples from which the share counts."""
 
 
 class Assertions:
@@ -39,7 +39,7 @@ class Assertions:
         raises.RaisesExc.__exit__ = counted
 
     def reached(self):
-        """Count an assertion that holds; nobody wants its explanation."""
+        """Count an assertion that holds; return False, so that pytest builds no explanation."""
         self.count += 1
         return False
 

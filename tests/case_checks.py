@@ -3,7 +3,7 @@
 import pytest
 
 SHOWN = 20
-"""So many failures are shown in full."""
+"""Number of failures that are shown in full."""
 
 
 def check_cases(check, cases):

@@ -29,7 +29,7 @@ from isolitmus.specs.engines import engine_named
 
 EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence" / "catalogue"
 PARTS = 5
-"""A run asks an engine about one of so many parts of the catalogue."""
+"""Number of parts of the catalogue; each run asks an engine about one."""
 
 
 @cache

@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 TRACKED = Path(__file__).with_name("durations.csv")
 ENGINES = ("spark", "deltalake", "derby", "postgres")
 SLOWEST = 10
-"""So many modules are listed at the end."""
+"""Number of modules that the end of a run lists."""
 DOUBLED = 2.0
-"""A module is reported that takes so many times its tracked time."""
+"""Factor of its tracked time from which a module is reported."""
 NOTICED = 5.0
 """Seconds by which it has to be longer: shorter ones vary."""
 ROOM = 8_000_000

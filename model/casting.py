@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Context, Decimal
+from math import copysign, isnan
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import UndeterminedError
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
-__all__ = ["cast_value", "castable", "rescaled", "stored"]
+__all__ = ["NULL_PARTITIONS", "cast_value", "castable", "partition_value", "rescaled", "stored"]
+
+NULL_PARTITIONS = ("", "__HIVE_DEFAULT_PARTITION__")
+"""Texts that are NULL in a partition column, by whatever command they are written (seen on Delta 4.4.0;
+TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala, parsePartitions)."""
+LONGEST_FOLDER = 255
+"""So many bytes a file system lets a folder's name have."""
+ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
+"""What Spark writes as three characters in the name of a partition's folder (ExternalCatalogUtils.scala)."""
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -98,6 +107,29 @@ def stored(value: Value, type_: Type, error: str) -> Value:
         if failure.exception != ARITHMETIC_ERROR:
             raise
         raise EvaluationError(error, f"{value} does not fit into {type_}") from None
+
+
+def partition_value(column: str, value: Value) -> Value:
+    """What a partition column keeps of a value; UndeterminedError for a text that is up to the file system, for -0.0,
+    whose partition is another one than that of 0.0 though the two are equal, and for NaN.
+
+    >>> partition_value("region", ""), partition_value("region", " "), partition_value("n", 7)
+    (None, ' ', 7)
+    """
+    if isinstance(value, float) and (isnan(value) or (not value and copysign(1, value) < 0)):
+        raise UndeterminedError(f"{value} in partition column '{column}' is not modelled")
+    if value in NULL_PARTITIONS:
+        return None
+    if not isinstance(value, str):
+        return value
+    text = value
+    escaped = len(text.encode()) + 2 * sum(sign in ESCAPED for sign in text)
+    if "\0" in text or len(column.encode()) + 1 + escaped > LONGEST_FOLDER:
+        raise UndeterminedError(
+            f"a text of {len(text)} characters in partition column '{column}' is more than the name of a folder holds"
+            " on many file systems, or has a character that none does; whether it is written is not modelled"
+        )
+    return text
 
 
 def rescaled(value: Decimal, type_: Type) -> Decimal:

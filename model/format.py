@@ -269,9 +269,9 @@ class Format:
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
     """Tables and what picks files of them, such that a statement's effect depends on the files that are
     picked and on nothing else; None: on the whole snapshot."""
-    instance: Callable[[Any, Sequence[Read]], Any] | None = None
-    """How it sees an instance of a statement with parameters (``checker.templates``) and the queries of its client;
-    None: nobody can say."""
+    instance: Callable[[Any, Sequence[Read], Sequence[str]], Any] | None = None
+    """How it sees an instance of a statement with parameters (``checker.templates``), the queries of its client, and
+    tables of which any row may count for it; None: nobody can say."""
     protocols: tuple[str, ...] = ()
     """The protocols that are meant where none is named."""
     levels: tuple[str, ...] = ()

@@ -35,6 +35,10 @@ class JobStatement(Readable):
     """The type of each parameter, also of those that a query is read into, and of what the clock says (``current_date()``)."""
     let: Mapping[str, Read] = field(default_factory=dict)
     """Queries that the client reads into parameters before the transaction starts."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """The confs of the session that it runs in."""
+    reads: tuple[str, ...] = ()
+    """Tables that jobs write to and that a query reads in whose place a table stands: any row of them may count."""
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.sql}"

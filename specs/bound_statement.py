@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.statement import Read
+from isolitmus.specs.confs import with_overwrite_mode
 from isolitmus.specs.parameters import bound, one_line
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_parse import Syntax
@@ -46,11 +47,11 @@ def bound_statement(
     given = {name: value for name, value in values.items() if name not in one.let}
     sql = bound(one_line(one.sql), given)
     if not one.let:
-        return read(sql), {}
+        return with_overwrite_mode(read(sql), one.conf), {}
     queries: dict[str, Read] = {}
     for parameter, query in one.let.items():
         found = read(bound(query.sql, given))
         assert isinstance(found, Read)
         queries[parameter] = found
     syntax = Syntax(sql).typed({p: one.types[p] for p in one.let}, opaque=True)
-    return resolve(syntax, tables), queries
+    return with_overwrite_mode(resolve(syntax, tables), one.conf), queries

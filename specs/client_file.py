@@ -13,7 +13,7 @@ from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
 from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.confs import CONFS
+from isolitmus.specs.confs import CONFS, SET
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
 from isolitmus.specs.shelf import shipped
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.specs.toml_file import Node
 
-__all__ = ["CLIENT", "read_client", "read_confs"]
+__all__ = ["CLIENT", "conf_value", "read_client", "read_confs"]
 
 CLIENT = ("before", "let", "conf", "session", "app", "protocol")
 """The keys that every transaction may have."""
@@ -35,7 +35,6 @@ PLAIN = ("sql", "let", "protocol")
 """The keys of a transaction of another writer: the others are of Spark's sessions."""
 CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
-SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
 
 
 def read_client(given: Node, schemas: Mapping[str, Schema]) -> Client:
@@ -73,7 +72,7 @@ def _protocol(given: Node) -> str | None:
 def read_confs(given: Node) -> dict[str, str]:
     """``conf = { key = value }``."""
     confs = given.inner("conf", {})
-    return {key: _conf(confs, key, value) for key, value in confs.value.items()}
+    return {key: conf_value(confs, key, value) for key, value in confs.value.items()}
 
 
 def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
@@ -90,7 +89,7 @@ def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
             return cache
     found = SET.fullmatch(text)
     if found:
-        return SetConf(text, found["key"], _conf(before, found["key"], found["value"]))
+        return SetConf(text, found["key"], conf_value(before, found["key"], found["value"]))
     before.refuse(
         f"{before} holds {shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
         " SET key = value are what is run outside a transaction; a query is a let, and a"
@@ -110,7 +109,8 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
     return statement
 
 
-def _conf(node: Node, key: str, value: object) -> str:
+def conf_value(node: Node, key: str, value: object) -> str:
+    """The value of a conf, which is one of those that are modelled."""
     if key not in CONFS:
         node.refuse(f"{node}: '{key}' is not modelled{near(key, CONFS)}")
     if not isinstance(value, str) or value.lower() not in CONFS[key]:

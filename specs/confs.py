@@ -6,24 +6,36 @@ not know what it does.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from isolitmus.model.statement import Insert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from isolitmus.model.statement import Statement
 
 __all__ = [
     "ATTEMPTS",
     "AUTO_MERGE",
     "CONFS",
     "EMPTY_COMMITS",
+    "JOB_CONFS",
     "OVERWRITE_MODE",
     "RESOLUTION",
+    "SET",
     "SKIPPING",
     "STRICT_FEATURES",
     "VACUUM_LOGGING",
+    "overwrites_dynamically",
     "vectors",
+    "with_overwrite_mode",
 ]
 
+SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
+"""The statement that sets a conf of a session."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 DELTA = "spark.databricks.delta."
@@ -65,3 +77,26 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     # a commit finds only itself by it: no transaction of a test is another one's second attempt
     f"{DELTA}commit.idempotencyCheck.enabled": SWITCH,
 }
+JOB_CONFS = (OVERWRITE_MODE, SKIPPING, *(vectors(verb) for verb in ("delete", "update", "merge")))
+"""The confs that jobs may set: what is proved of a workload holds with them."""
+
+
+def overwrites_dynamically(confs: Mapping[str, str]) -> bool:
+    """Whether an overwrite replaces only the partitions that it writes to."""
+    return confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
+
+
+def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> Statement:
+    """The statement as the overwrite mode of its session has it; only an INSERT OVERWRITE depends on it.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.specs.sql import read_statement
+    >>> t = Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",))
+    >>> overwrite = read_statement("INSERT OVERWRITE t VALUES (1, 7)", {"t": t})
+    >>> with_overwrite_mode(overwrite, {OVERWRITE_MODE: "dynamic"}).options.dynamic
+    True
+    """
+    if not isinstance(statement, Insert) or not statement.overwrite or statement.options.stream:
+        return statement
+    options = replace(statement.options, dynamic=overwrites_dynamically(confs))
+    return replace(statement, options=options)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.specs.confs import with_overwrite_mode
 from isolitmus.specs.files import read_text
 from isolitmus.specs.job_text import job_text, parametrised, statements_in
 from isolitmus.specs.logged_tables import table_in
@@ -77,7 +78,8 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
 def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
     """The workload with another text for one statement, whose parameters are the same."""
     syntax = Syntax(sql, one.name).typed(one.types, opaque=True)
-    changed = replace(one, sql=sql, statement=resolve(syntax, of.tables))
+    statement = with_overwrite_mode(resolve(syntax, of.tables), one.conf)
+    changed = replace(one, sql=sql, statement=statement)
     job = of.jobs[one.job]
     statements = tuple(changed if each is one else each for each in job.statements)
     return replace(of, jobs={**of.jobs, job.name: replace(job, statements=statements)})

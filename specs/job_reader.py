@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import SqlError, near
@@ -23,6 +23,16 @@ from isolitmus.model.statement import (
 )
 from isolitmus.model.unknown import unknown_parts
 from isolitmus.model.workload import Job, JobStatement
+from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.client_file import conf_value
+from isolitmus.specs.confs import (
+    JOB_CONFS,
+    OVERWRITE_MODE,
+    SET,
+    overwrites_dynamically,
+    with_overwrite_mode,
+)
+from isolitmus.specs.features import features
 from isolitmus.specs.inferring import inferred
 from isolitmus.specs.parameters import CLOCKS, parameters
 from isolitmus.specs.sql import resolve
@@ -34,7 +44,7 @@ from isolitmus.specs.toml_file import NAME, Node, shown
 from isolitmus.specs.written import located, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from isolitmus.model.expression import Expr
@@ -45,7 +55,9 @@ if TYPE_CHECKING:
 
 __all__ = ["JobReader", "types_in"]
 
-OF_JOB = ("sql", "parameters", "where", "let", "alone", "after")
+OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
+OVERWRITE_OPTION = "partitionOverwriteMode"
+"""The option of a DataFrame writer that says the overwrite mode of one write."""
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
 
@@ -71,6 +83,14 @@ class _Query(NamedTuple):
     read: Read
     type: Type
     parameters: tuple[str, ...]
+
+
+class _Given(NamedTuple):
+    """What a statement of a job is read with."""
+
+    types: Mapping[str, Type]
+    let: Mapping[str, _Query]
+    confs: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +132,7 @@ class JobReader:
         types |= self.undeclared(node, texts, queries, {*types, *queries.value})
         let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
-        statements = tuple(
-            self.statement((name, k if len(texts) > 1 else 0), text, node, every, let)
-            for k, text in enumerate(texts, 1)
-        )
+        statements = tuple(self.statements(name, texts, node, every, let))
         where, known = _where(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
@@ -123,6 +140,38 @@ class JobReader:
             if parameter not in used:
                 node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
         return Job(name, statements, types, where, known, node.place)
+
+    def statements(
+        self,
+        name: str,
+        texts: Sequence[str],
+        node: Node,
+        types: Mapping[str, Type],
+        let: Mapping[str, _Query],
+    ) -> Iterator[JobStatement]:
+        """The statements of a job, each with the confs that its session has by then."""
+        confs = _confs(node)
+        sets = [SET.fullmatch(text) for text in texts]
+        several = sets.count(None) > 1
+        number = 0
+        for text, found in zip(texts, sets, strict=True):
+            if found is not None:
+                confs[found["key"]] = _job_conf(node, found["key"], found["value"])
+                continue
+            number += 1
+            title = (name, number if several else 0)
+            one = self.statement(title, text, node, _Given(types, let, confs))
+            yield self.with_confs(one, confs, node)
+        if not number:
+            node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
+
+    def with_confs(self, one: JobStatement, confs: Mapping[str, str], node: Node) -> JobStatement:
+        """A statement in a session with these confs."""
+        statement = with_overwrite_mode(one.statement, confs)
+        if statement is not one.statement and overwrites_dynamically(confs):
+            found = features(statement) | {"a dynamic partition overwrite"}
+            refuse_together(found, node.refuse, f"{node}.sql")
+        return replace(one, statement=statement, conf=dict(confs))
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
@@ -136,6 +185,8 @@ class JobReader:
         ]
         open_ = []
         for home, key, text, label in given:
+            if SET.fullmatch(text):
+                continue
             if not all(p in known for p in parameters(text)):
                 with _in_file(home, key, text):
                     open_.append(Syntax(text, label))
@@ -192,7 +243,9 @@ class JobReader:
             problem = f"{error.problem}; {self.besides}"
             raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
 
-    def modelled(self, syntax: Syntax) -> tuple[Statement, StandIn | None]:
+    def modelled(
+        self, syntax: Syntax, confs: Mapping[str, str]
+    ) -> tuple[Statement, StandIn | None]:
         """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
         is not.
         """
@@ -206,7 +259,8 @@ class JobReader:
             problem = error
         if found is not None and not _opaque(found):
             return found, None
-        for one in stand_ins(syntax.text, self.schemas, self.written, syntax.types):
+        dynamic = overwrites_dynamically(confs)
+        for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):
             schemas = {**self.schemas, one.schema.name: one.schema}
             other = Syntax(one.sql, syntax.label).typed({**syntax.types, **one.types}, opaque=True)
             with suppress(SqlError):
@@ -221,16 +275,12 @@ class JobReader:
         return found, None
 
     def statement(
-        self,
-        title: tuple[str, int],
-        text: str,
-        node: Node,
-        types: Mapping[str, Type],
-        let: Mapping[str, _Query],
+        self, title: tuple[str, int], text: str, node: Node, given: _Given
     ) -> JobStatement:
         job, number = title
+        types, let, confs = given
         with _in_file(node, "sql", text):
-            found, instead = self.modelled(self.typed(text, _label(node, text), node, types))
+            found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
         if not isinstance(found, STATEMENTS):
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
@@ -248,9 +298,32 @@ class JobReader:
         name = f"{job}_{number}" if number else job
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         typed = {p: types[p] for p in named} | clocks
+        reads: tuple[str, ...] = ()
         if instead is not None:
             text, typed = instead.sql, typed | dict(instead.types)
-        return JobStatement(name, job, text, found, typed, own)
+            reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
+        return JobStatement(name, job, text, found, typed, own, reads=reads)
+
+
+def _confs(node: Node) -> dict[str, str]:
+    """``conf = { key = value }``, and the writer's option partitionOverwriteMode, which goes before it."""
+    given = node.inner("conf", {})
+    confs = {key: _job_conf(given, key, value) for key, value in given.value.items()}
+    options = node.inner("options", {})
+    options.keys((OVERWRITE_OPTION,))
+    for value in options.value.values():
+        confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
+    return confs
+
+
+def _job_conf(node: Node, key: str, value: object) -> str:
+    """The value of a conf that jobs may set."""
+    if key not in JOB_CONFS:
+        node.refuse(
+            f"{node}: the conf '{key}' is not modelled for jobs{near(key, JOB_CONFS)}; modelled are"
+            f" {', '.join(JOB_CONFS)}"
+        )
+    return conf_value(node, key, value)
 
 
 def _opaque(statement: Statement) -> bool:

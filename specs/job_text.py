@@ -1,7 +1,7 @@
 r"""The text of a job as people keep it: templates, settings and temporary views beside the statements that write.
 
-A template is a parameter, a temporary view is a query that later statements name, and what a session is told is
-passed over, which is said, unless a commit may hang on it.
+A template is a parameter, a temporary view is a query that later statements name. SET of a conf that is modelled is
+kept; what else a session is told is passed over, which is said, unless a commit may hang on it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from isolitmus.specs.confs import JOB_CONFS, SET
 from isolitmus.specs.parameters import BLANK, PIECE
 from isolitmus.specs.written import located
 
@@ -39,7 +40,7 @@ WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
 
 
 class JobText(NamedTuple):
-    """The statements of a job, and what is passed over between them."""
+    """The statements of a job, the SET of a conf that is modelled among them, and what is passed over."""
 
     statements: tuple[str, ...]
     passed_over: tuple[str, ...]
@@ -62,6 +63,8 @@ def job_text(source: Source) -> JobText:
     for statement in statements_in(source.text):
         if view := VIEW.fullmatch(statement):
             views[view["name"]] = _with_views(view["query"], views)
+        elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
+            found.append(statement)
         elif PASSED.match(statement):
             if MATTERS.search(statement):
                 problem = f"'{statement}' may change what commits do, which is not modelled"

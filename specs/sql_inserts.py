@@ -167,9 +167,15 @@ class InsertReader(StoringReader):
         return where
 
     def fixed(self, schema: Schema, node: exp.Expr | None) -> dict[int, ex.Expr]:
-        """The partition columns that ``PARTITION (part = 1)`` gives a value."""
+        """The partition columns that ``PARTITION (part = 1)`` gives a value; one that is only named has its values
+        from the query, as without PARTITION (Spark's ResolveInsertInto).
+        """
         fixed: dict[int, ex.Expr] = {}
         for part in node.expressions if node is not None else ():
+            if isinstance(part, exp.Column | exp.Identifier):
+                if schema.index(part.name) not in schema.partition_indexes:
+                    self.place.refuse(part, f"{schema.name} is not partitioned by '{part.name}'")
+                continue
             if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
                 self.place.refuse(
                     part, f"'{self.place.written(part)}' in PARTITION (…) {OUTSIDE}: column = value"

@@ -55,6 +55,8 @@ class StandIn:
     """The parameter that says whose rows are read, with its type: any number, for each run."""
     query: str
     """What the query was."""
+    reads: tuple[str, ...] = ()
+    """The tables that it reads, in small letters."""
 
     def __str__(self) -> str:
         return f"what ({self.query}) gives may be any rows, in each run others, which stand in {self.schema.name}"
@@ -84,16 +86,17 @@ def _target(tree: exp.Expr) -> str:
 
 
 def stand_ins(
-    text: str, schemas: Mapping[str, Schema], written: Collection[str], taken: Collection[str] = ()
+    text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
 ) -> Iterator[StandIn]:
     """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those first that leave
-    most of the query as it is. ``written``: tables that jobs write to, of which what is read has to be kept;
-    ``taken``: the names of parameters that there are.
+    most of the query as it is. The query does not read the table that the statement writes to, for what is recorded of
+    that depends on it; unless the statement overwrites that table as a whole, and so reads it all. ``taken``: the names
+    of parameters that there are; ``dynamic``: an overwrite replaces only the partitions that it writes to.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
     >>> sql = "INSERT INTO t SELECT id + mine(id), :day FROM s WHERE day = :day"
-    >>> for found in stand_ins(sql, tables, {"t"}):
+    >>> for found in stand_ins(sql, tables):
     ...     print(found.sql, [str(column.ddl()) for column in found.schema.columns])
     INSERT INTO t SELECT id, :day FROM s_rows WHERE run = :run ['id BIGINT', 'run BIGINT']
     """
@@ -102,7 +105,8 @@ def stand_ins(
         return
     known = _known(schemas)
     named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    kept = {*map(str.lower, written), *named}
+    own = set() if _of_all(tree, dynamic=dynamic) else {_target(tree).lower()}
+    kept = own | named
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
     places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
     for place in reversed(places):  # what is inside comes first
@@ -117,9 +121,19 @@ def stand_ins(
         if made is None:
             continue
         schema, instead, run = made
-        own = tree.copy()
-        _at(own, _path(place, tree)).replace(instead)
-        yield StandIn(own.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT))
+        changed = tree.copy()
+        _at(changed, _path(place, tree)).replace(instead)
+        yield StandIn(
+            changed.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT), tuple(sorted(read))
+        )
+
+
+def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
+    """Whether a statement overwrites its table as a whole."""
+    if not isinstance(tree, exp.Insert) or not tree.args.get("overwrite") or dynamic:
+        return False
+    into = tree.this.find(exp.Table)
+    return into is not None and not into.args.get("partition") and not tree.args.get("where")
 
 
 def _tree(text: str) -> exp.Expr | None:

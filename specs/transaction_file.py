@@ -5,7 +5,6 @@ What a key is for stands in docs/transactions.md, "The keys of a transaction".
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model import statement as st
@@ -15,7 +14,12 @@ from isolitmus.model.query import sources
 from isolitmus.model.raw import Raw
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.client_file import CLIENT, read_client, read_confs
-from isolitmus.specs.confs import AUTO_MERGE, OVERWRITE_MODE
+from isolitmus.specs.confs import (
+    AUTO_MERGE,
+    OVERWRITE_MODE,
+    overwrites_dynamically,
+    with_overwrite_mode,
+)
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.limits import TRANSACTIONS
@@ -154,15 +158,8 @@ def with_confs(
             found.add("the conf schema.autoMerge.enabled")
         if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
             found.add("the * of a MERGE")
-        dynamic = confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
-        if (
-            isinstance(statement, st.Insert)
-            and statement.overwrite
-            and not statement.options.stream
-        ):
-            if dynamic:
-                found.add("a dynamic partition overwrite")
-            options = replace(statement.options, dynamic=dynamic)
-            done[name] = replace(statement, options=options)
+        done[name] = with_overwrite_mode(statement, confs)
+        if done[name] is not statement and overwrites_dynamically(confs):
+            found.add("a dynamic partition overwrite")
         refuse_together(found, document.refuse, f"transactions.{name}")
     return done

@@ -48,10 +48,10 @@ def _solver() -> ScopeSolver:
     return table_symbolic
 
 
-def _instance(template: Template, outside: Sequence[Read]) -> Instance:
+def _instance(template: Template, outside: Sequence[Read], besides: Sequence[str]) -> Instance:
     from isolitmus.checker.delta.templates import DeltaInstance
 
-    return DeltaInstance(template, outside)
+    return DeltaInstance(template, outside, besides)
 
 
 def _on_tables() -> SearchStrategy[Litmus]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.accesses import of_branch
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
-from isolitmus.model.casting import stored
+from isolitmus.model.casting import partition_value, stored
 from isolitmus.model.condition import fallible, holds, may_hold
 from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import RowRead
@@ -429,8 +429,16 @@ def _padded(outer: Row, side: int) -> tuple[Row, ...]:
 
 
 def _stored(schema: Schema, row: Row, error: str) -> Row:
-    """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error."""
-    return tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
+    """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error; and
+    what a partition column keeps.
+    """
+    kept = tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
+    parts = schema.partition_indexes
+    if not parts:
+        return kept
+    return tuple(
+        partition_value(schema.columns[i].name, v) if i in parts else v for i, v in enumerate(kept)
+    )
 
 
 def assigned(

@@ -14,7 +14,7 @@ from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.relations import FLAGS
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.templates.frames import Fact, Instance, TemplateRead
-from isolitmus.checker.templates.template import same_partition
+from isolitmus.checker.templates.template import RowEnd, same_partition
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.footprint import Footprint, Settings
@@ -32,10 +32,13 @@ __all__ = ["DeltaInstance"]
 
 @dataclass
 class DeltaInstance:
-    """An instance on Delta. ``outside`` are queries of its client, which read outside of its transaction."""
+    """An instance on Delta. ``outside`` are queries of its client, which read outside of its transaction; ``besides``
+    are tables of which any row may count for what its query gives.
+    """
 
     template: Template
     outside: Sequence[st.Read] = ()
+    besides: Sequence[str] = ()
 
     @cached_property
     def _accesses(self) -> tuple[Access, ...]:
@@ -50,6 +53,8 @@ class DeltaInstance:
                 self._read(access)._replace(recorded=None, files=False, outside=True)
                 for access in accesses(query, self.template.schemas)
             ]
+        true = self.template.z3.BoolVal(True)
+        found += [TemplateRead(table, lambda _: true) for table in self.besides]
         return tuple(found)
 
     def _read(self, access: Access) -> TemplateRead:
@@ -209,7 +214,57 @@ class DeltaInstance:
             return new
         gone = template.terms.row(self._schema, "rewritten")
         near = same_partition(template.terms, self._schema, gone, row)
-        return z3.Or(new, z3.And(self.touches(gone), near))
+        return z3.Or(new, z3.And(self.touches(gone), near, self._keeps(gone)))
+
+    def _keeps(self, gone: RowTerm) -> Any:
+        """That a file with this row, which it rewrites, may have another one, which stays."""
+        template = self.template
+        z3 = template.z3
+        if isinstance(template.statement, st.Merge | st.Optimize):
+            return z3.BoolVal(True)
+        kept = template.terms.row(self._schema, "kept")
+        near = same_partition(template.terms, self._schema, kept, gone)
+        return z3.And(near, z3.Not(template.removes(kept)))
+
+    def clears(self, row: RowTerm, sources: Sequence[tuple[str, RowTerm]] = ()) -> Any:
+        """That it may remove the file of a row and add none in its partition: the file has only rows that it takes
+        out, or moves to another partition. ``sources`` are rows that are there, each with its table.
+        """
+        template = self.template
+        z3, schema = template.z3, self._schema
+        match template.statement:
+            case st.Optimize() | st.Vacuum():
+                return z3.BoolVal(False)
+            case st.Insert(options=options):
+                if options.dynamic and schema.partition_indexes and not options.using:
+                    return z3.BoolVal(False)
+                put = [same_partition(template.terms, schema, r, row) for r in template.certain]
+                for table, known in ((schema.name, row), *sources):
+                    for given in template.made_of(table, known):
+                        near = same_partition(template.terms, schema, given.values, row)
+                        put.append(z3.And(given.when, near))
+                return z3.And(self.touches(row), z3.Not(z3.Or(*put)))
+            case st.Update() | st.Merge():
+                return z3.Or(
+                    *(z3.And(way.when, self._leaves(row, way)) for way in template.ends(row))
+                )
+        return self.touches(row)
+
+    def _source(self) -> tuple[list[tuple[str, RowTerm]], Any]:
+        """The row of another table without which it writes nothing, if that is so, and what is known of it."""
+        template = self.template
+        table = template.needs_row_of
+        if table is None or table == self._schema.name:
+            return [], template.z3.BoolVal(True)
+        row = template.terms.row(template.schemas[table], f"{table} that is needed")
+        given = (made.when for made in template.made_of(table, row))
+        return [(table, row)], template.z3.Or(*given)
+
+    def _leaves(self, row: RowTerm, way: RowEnd) -> Any:
+        z3 = self.template.z3
+        if way.after is None:
+            return z3.BoolVal(True)
+        return z3.Not(same_partition(self.template.terms, self._schema, way.after, row))
 
     @property
     def _rewrites(self) -> bool:
@@ -237,6 +292,44 @@ class DeltaInstance:
                 near = same_partition(terms, schema, row, other)
                 return z3.And(winner.touches(row), self.touches(other), near)
         return None
+
+    def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
+        """A file that is removed and that this one has read was replaced by one that meets the read, unless it is
+        cleared, or what is recorded of the read is not certain; who removes a file has read it, but for a dynamic
+        overwrite.
+        """
+        assert isinstance(winner, DeltaInstance)
+        z3, terms, schema = self.template.z3, self.template.terms, self._schema
+        if relation == "removes-meets-removes" and self._reads_what_it_removes:
+            return "removes-meets-reads", z3.BoolVal(False)
+        if relation not in ("removes-meets-reads", "removes-meets-removes"):
+            return None
+        own = [read for read in self.reads if read.table == schema.name]
+        row = terms.row(schema, f"{schema.name} whose file goes")
+        met = self._reads_file(row) if relation == "removes-meets-reads" else z3.BoolVal(True)
+        written = any(access.tracked == "predicate" for access in self._accesses)
+        certain = z3.And(
+            z3.Not(self.blind),
+            z3.BoolVal(bool(own))
+            if not schema.partition_indexes
+            or (written and relation == "removes-meets-removes")  # it records where it writes
+            else z3.Or(*(read.surely(row) for read in own if read.surely is not None)),
+        )
+        sources, known = self._source()
+        cleared = z3.And(known, winner.clears(row, sources))
+        return "adds-meets-reads", z3.And(
+            winner.writes, winner.touches(row), met, z3.Or(cleared, z3.Not(certain))
+        )
+
+    @property
+    def _reads_what_it_removes(self) -> bool:
+        """Whether each file that it removes is recorded as read."""
+        if isinstance(self.template.statement, st.Optimize):
+            return True
+        return any(
+            access.role in ("target", "match") and access.tracked == "files" and not access.doubtful
+            for access in self._accesses
+        )
 
     def _recorded(self, row: RowTerm) -> list[Any]:
         own = [read for read in self.reads if read.table == self._schema.name]

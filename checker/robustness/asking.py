@@ -38,12 +38,8 @@ class Asked:
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:
         """Tell the solver what holds in all questions of a block."""
-        self._solver.solver.push()
-        self._solver.tell(*formulas)
-        try:
+        with self._solver.within(*formulas):
             yield
-        finally:
-            self._solver.solver.pop()
 
     def possible(self, *parts: Any) -> bool | None:
         """Whether all this may hold together; None if the solver cannot say. ``model`` is then an example."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.templates.codes import Codes
@@ -63,6 +63,10 @@ class Instances:
             self.shared[name] = everybody.fresh(type_, name, nulls=False)
         self.everybody = everybody
 
+    def anew(self) -> Instances:
+        """The same statements over values of their own: nothing that is asked of others has a say."""
+        return replace(self, codes=Codes(), shared={})
+
     def read(self, sql: str) -> Statement:
         """A statement without parameters; each text is read once."""
         if sql not in self._known:
@@ -85,7 +89,7 @@ class Instances:
         template = Template(statement.statement, self.workload.tables, terms)
         sees = format_named(DELTA).instance
         assert sees is not None
-        instance = sees(template, tuple(statement.let.values()))
+        instance = sees(template, tuple(statement.let.values()), statement.reads)
         return Participant(name, statement, instance, self._domain(job, terms))
 
     def _domain(self, job: Job, terms: Terms) -> Any:
@@ -96,7 +100,16 @@ class Instances:
         """All that formulas have of a statement but its name: what is refuted of one is so of all of its kind."""
         job = self.workload.jobs[one.job]
         queries = tuple((name, query.sql) for name, query in one.let.items())
-        return one.sql, tuple(one.types.items()), queries, tuple(job.parameters.items()), job.known
+        confs = tuple(sorted(one.conf.items()))
+        return (
+            one.sql,
+            confs,
+            one.reads,
+            tuple(one.types.items()),
+            queries,
+            tuple(job.parameters.items()),
+            job.known,
+        )
 
     def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
         """That a run has other values of the distinct parameters than those that overlap it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.checker.robustness.abort_examples import FAILS
 from isolitmus.checker.robustness.prediction import JobPrediction, Meeting, predict_workload
 from isolitmus.checker.robustness.robust import PROMISES, robust_answers
 from isolitmus.model.default import DELTA
@@ -127,7 +128,7 @@ def tried(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
 def _retry(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
     """What becomes of those who are stopped if they run again: what they missed, they have then seen."""
     work, again = before.workload, [m for m in before.meetings if m.retries]
-    through = [m for m in again if "fails" not in m.retries.values()]
+    through = [m for m in again if not any(FAILS in ends for ends in m.retries.values())]
     if not again:
         return
     losers = [one for one in work.statements if one.name in {m.loser for m in again}]

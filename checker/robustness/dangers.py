@@ -86,6 +86,12 @@ class Danger:
         }
         return tuple(sorted(found))
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that its members write to."""
+        found = (getattr(one.statement, "target", None) for one in self.members)
+        return tuple(dict.fromkeys(table for table in found if table is not None))
+
     def pair(self, k: int) -> tuple[tuple[int, ...], Danger]:
         """What it says of one of them and the last one alone: which of the dependencies, and as a danger."""
         last = len(self.members) - 1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations, groupby, islice, product
-from operator import itemgetter
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.robustness.formula_parts import FormulaParts
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.codes import FreeValue
     from isolitmus.checker.templates.terms import RowTerm, ValueTerm
 
-__all__ = ["Examples"]
+__all__ = ["Examples", "wish"]
 
 SPREAD = 30
 """So many wishes for an example that is easy to read are tried."""
@@ -94,8 +93,10 @@ class _Parts:
 
     def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
         """The rows that play a part; of a table of which none does the first: it may be that any row does."""
-        for name, rows in groupby(sorted(role.terms.rows, key=itemgetter(0)), itemgetter(0)):
-            some = [row for _, row in rows]
+        tables: dict[str, list[RowTerm]] = {}
+        for name, row in role.terms.rows:
+            tables.setdefault(name, []).append(row)
+        for name, some in tables.items():
             yield from ((name, row) for row in [r for r in some if self._plays(r)] or some[:1])
 
     @property
@@ -112,7 +113,7 @@ class _Parts:
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
-        _wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
+        wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
 
     def _one_row(self) -> Iterator[Any]:
         """That all rows of a table are one."""
@@ -152,8 +153,8 @@ def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
     yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
 
 
-def _wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
-    """That all of these hold, but for those that cannot be together: of such the last ones are given up."""
+def wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
+    """Tell a solver that all of these hold, but for those that cannot be together: of such the last ones are given up."""
     import z3
 
     left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}

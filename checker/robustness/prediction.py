@@ -13,24 +13,19 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from isolitmus.checker.processes import process_pool, unheard
+from isolitmus.checker.robustness.abort_examples import AbortExamples
 from isolitmus.checker.robustness.asking import Asked
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.conditions import atoms, implied
-from isolitmus.checker.robustness.staging import Stage
-from isolitmus.checker.running.execute import execute, observed_run
-from isolitmus.checker.templates.codes import NoValue
 from isolitmus.checker.templates.frames import SymbolicFrame
-from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, UndeterminedError
-from isolitmus.model.litmus import Expectation
+from isolitmus.model.errors import Ended, LitmusError
 from isolitmus.model.readable import Readable
-from isolitmus.model.schedule import Schedule
 from isolitmus.model.statement import Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.robustness.conditions import Atom
-    from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
@@ -38,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["JobPrediction", "Meeting", "predict_pair", "predict_workload"]
 
 Word = Literal["never", "always", "when", "apart", "unknown"]
-MODELS = 4
-"""So many proposals of the solver are carried out for one exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +51,15 @@ class Meeting(Readable):
     certain: bool = False
     """Whether it is then always stopped, whatever is in the table; else that depends on the rows."""
     examples: Mapping[str, Litmus] = field(default_factory=dict)
-    """By exception, the smallest example."""
-    retries: Mapping[str, str] = field(default_factory=dict)
-    """By exception, how the loser of the example ends when it is run again."""
+    """By exception, the smallest example, in the order in which the commit check looks for them. An exception that is
+    neither here nor in ``perhaps`` is proved impossible."""
+    retries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By exception, how the loser may end when it is run again: what is not here is proved impossible, but "fails",
+    which is here if it was seen."""
+    perhaps: tuple[str, ...] = ()
+    """The exceptions of which there is neither an example nor a proof that they are impossible."""
     why: str = ""
-    """Why it is unknown."""
+    """Why something is unknown."""
 
     def __repr__(self) -> str:
         when = " and ".join(self.condition)
@@ -77,7 +74,8 @@ class Meeting(Readable):
             "condition": list(self.condition),
             "certain": self.certain,
             "examples": {name: str(test) for name, test in self.examples.items()},
-            "retries": dict(self.retries),
+            "retries": {name: list(ends) for name, ends in self.retries.items()},
+            "perhaps": list(self.perhaps),
             "why": self.why,
         }
 
@@ -243,31 +241,37 @@ class _Pair:
     def __init__(
         self, cast: Instances, loser: JobStatement, winner: JobStatement, protocol: Spec
     ) -> None:
+        self.cast = cast.anew()
         self.workload = cast.workload
         self.names = loser.name, winner.name
         self.protocol = protocol
-        self.cast = cast
         self.loser, self.winner = self.cast.pair(loser, winner)
         frame = SymbolicFrame([self.winner.instance, self.loser.instance])
         self.stops = frame.stops(protocol, loser=1)
         roles = (self.loser, self.winner)
-        self.busy = cast.everybody.z3.And(*(role.instance.busy for role in roles))
-        self.asked = Asked(roles, [*frame.given, *cast.differing(self.loser, [self.winner])])
+        self.asked = Asked(roles, [*frame.given, *self.cast.differing(self.loser, [self.winner])])
 
     @property
-    def schedule(self) -> str:
-        """The loser begins, the winner commits, the loser wants to."""
-        return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
+    def exceptions(self) -> Mapping[str, Any]:
+        """For each exception, that it is the first one: axioms are checked in the order of the protocol."""
+        z3 = self.asked.z3
+        ways: dict[str, list[Any]] = {}
+        for k, (name, stop) in enumerate(self.stops):
+            before = [z3.Not(other) for called, other in self.stops[:k] if called != name]
+            ways.setdefault(name, []).append(z3.And(stop, *before))
+        return {name: z3.Or(*some) for name, some in ways.items()}
 
     def proposal(self) -> Meeting:
         """When the loser may be stopped, as the solver has it; nothing is carried out."""
         z3 = self.asked.z3
-        self.reached = [
-            (name, stop) for name, stop in self.stops if self.asked.possible(stop) is not False
-        ]
+        self.reached = {
+            name: first
+            for name, first in self.exceptions.items()
+            if self.asked.possible(first) is not False
+        }
         if not self.reached:
             return Meeting(*self.names, "never")
-        anything = z3.Or(*(stop for _, stop in self.reached))
+        anything = z3.Or(*(stop for _, stop in self.stops))
         condition = implied(self.asked, anything, list(self._atoms()))
         known = [atom.formula for atom in condition]
         certain = self.asked.possible(*known, self._both_write(), z3.Not(anything)) is False
@@ -275,97 +279,28 @@ class _Pair:
         return Meeting(*self.names, "when" if words or not certain else "always", words, certain)
 
     def meeting(self) -> Meeting:
-        """When the loser is stopped, with examples."""
+        """When the loser is stopped, with an example of each exception."""
         found = self.proposal()
         if found.word == "never":
             return found
-        examples: dict[str, Litmus] = {}
-        why = ""
-        for name, stop in self.reached:
-            if name not in examples:
-                why = self._example(stop, examples) or why
-        if not examples:
-            why = why or "nothing that the solver proposes is stopped"
-            return replace(found, word="unknown", certain=False, why=why)
-        examples = {name: examples[name] for name, _ in self.reached if name in examples}
-        retries = {name: self._retry(test) for name, test in examples.items()}
-        expecting = {name: self._expecting(test) for name, test in examples.items()}
-        return replace(found, examples=expecting, retries=retries)
+        search = AbortExamples(self.cast, self.asked, self.loser, self.winner, self.protocol)
+        for name, first in self.reached.items():
+            search.look_for(name, first)
+        missing = tuple(name for name in self.reached if name not in search.found)
+        if not search.found:
+            why = search.why or "nothing that the solver proposes is stopped"
+            return replace(found, word="unknown", certain=False, perhaps=missing, why=why)
+        shown = [name for name in self.reached if name in search.found]
+        return replace(
+            found,
+            examples={name: search.expecting(name) for name in shown},
+            retries={name: search.retries(name, self.reached[name]) for name in shown},
+            perhaps=missing,
+            why=search.why if missing else "",
+        )
 
     def _both_write(self) -> Any:
         return self.asked.z3.And(self.loser.instance.writes, self.winner.instance.writes)
 
     def _atoms(self) -> Iterator[Atom]:
         return atoms(self.loser, self.winner, self.workload.shared)
-
-    def _example(self, stop: Any, examples: dict[str, Litmus]) -> str:
-        """Carry out what the solver proposes, until an exception is seen that was not; why none was."""
-        why = ""
-        more: list[Any] = []
-        for k in range(2 if examples else MODELS):
-            model = self.asked.example(stop, *more, wanted=self.busy, apart=bool(k or examples))
-            if model is None:
-                break
-            before = len(examples)
-            why = self._carry_out(model, examples) or why
-            if len(examples) > before:
-                return ""
-            known = [
-                t.value
-                for role in (self.loser, self.winner)
-                for t in role.terms.parameters.values()
-            ]
-            if known:
-                more.append(model.others(known))
-            elif k:
-                break
-        return why
-
-    def _carry_out(self, model: Any, examples: dict[str, Litmus]) -> str:
-        """Carry out the tests that a model proposes, smallest first, until the loser is stopped."""
-        title = f"{self.loser.name} is overtaken by {self.winner.name}"
-        stage = Stage(self.cast, model, (self.loser, self.winner), self.schedule)
-        why = ""
-        try:
-            for test in stage.tests(title):
-                try:
-                    ended = self._event(test, self.loser.name)
-                except UndeterminedError as problem:
-                    why = problem.problem
-                    continue
-                except IsolitmusError as problem:
-                    why = str(problem).partition("\n")[0]
-                    continue
-                if ended is not None and ended.conflict is not None:
-                    examples.setdefault(ended.conflict, test)
-                    return ""
-        except NoValue as problem:
-            return str(problem)
-        except IsolitmusError as problem:
-            return str(problem).partition("\n")[0]
-        return why
-
-    def _event(self, test: Litmus, name: str) -> Event | None:
-        """What became of a transaction; None if another one did not commit, so that it shows nothing."""
-        execution = execute(test, self.protocol)
-        events = {event.name: event for event in execution.events}
-        winner = events.get(self.winner.name)
-        if winner is None or winner.aborted:
-            return None
-        return events.get(name)
-
-    def _expecting(self, test: Litmus) -> Litmus:
-        """The test with what becomes of it, and a name."""
-        ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
-        outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
-        expect = {self.protocol.name: Expectation(outcome=outcome)}
-        return replace(test, name=f"{self.names[0]}-by-{self.names[1]}", expect=expect)
-
-    def _retry(self, test: Litmus) -> str:
-        """How the loser ends if it begins after the winner: what a retry does."""
-        words = f"{self.winner.name} {self.loser.name}"
-        again = replace(test, schedule=Schedule.parse(words, test.transactions))
-        ended = self._event(again, self.loser.name)
-        if ended is None or ended.effect.error is not None:
-            return "fails"
-        return "commits" if ended.version is not None else "finds nothing to do"

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["change_lines", "change_words", "grid_lines", "meeting_words", "prediction_lines"]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
-RETRIES = {
-    "commits": "Run again, it commits.",
-    "finds nothing to do": "Run again, it finds nothing to do.",
-    "fails": "Run again, it fails.",
-}
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
@@ -97,7 +92,8 @@ def _sign(meeting: Meeting) -> str:
     if meeting.word in SIGNS:
         return SIGNS[meeting.word]
     letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.examples)
-    return "".join(sorted(letters)) + ("!" if meeting.word == "always" else "")
+    perhaps = "?" if meeting.perhaps else ""
+    return "".join(letters) + perhaps + ("!" if meeting.word == "always" else "")
 
 
 def _of(loser: str, meetings: Sequence[Meeting]) -> Iterator[str]:
@@ -128,6 +124,7 @@ def meeting_words(meeting: Meeting) -> str:
         when = f"only if {condition}, depending on the rows"
     else:
         when = "with some parameters and rows"
-    ends = {RETRIES[word] for word in meeting.retries.values()}
-    again = f" {ends.pop()}" if len(ends) == 1 else ""
-    return f"{when}: {' or '.join(meeting.examples)}.{again}"
+    perhaps = f", perhaps {' or '.join(meeting.perhaps)}" if meeting.perhaps else ""
+    ends = dict.fromkeys(end for said in meeting.retries.values() for end in said)
+    again = f" Run again, it {' or '.join(ends)}." if ends else ""
+    return f"{when}: {' or '.join(meeting.examples)}{perhaps}.{again}"

@@ -31,6 +31,7 @@ from isolitmus.checker.robustness.patterns import (
 )
 from isolitmus.checker.robustness.trials import Trials
 from isolitmus.checker.templates.frames import DEPENDENCIES
+from isolitmus.model.errors import Disagreement
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
 from isolitmus.model.workload import JobStatement
@@ -96,6 +97,11 @@ class Robustness(Readable):
         return "unsafe" if any(not one.explained for one in self.counterexamples) else "unknown"
 
     @property
+    def verdict(self) -> str:
+        """``word``, or "unsafe, explained" where only conflicts break the promise in all runs that were found."""
+        return "unsafe, explained" if self.word != self.seen else self.word
+
+    @property
     def certificate(self) -> Certificate:
         """What stands behind ``safe``."""
         questions = [
@@ -138,7 +144,7 @@ class Robustness(Readable):
             "workload": self.workload.name,
             "protocol": self.protocol,
             "promise": self.promise,
-            "word": self.word,
+            "word": self.verdict,
             "seen": self.seen,
             "refuted": dict(self.lemmas),
             "counterexamples": [
@@ -197,12 +203,76 @@ def robust_answers(
     """
     instances = Instances(workload)
     instances.check_domains()
-    asked = [(Dangers(instances, each), Trials(instances, each)) for each in protocols]
+    asked = [_Protocol(instances, each, tell, examples=examples) for each in protocols]
     for promise in promises:
-        for dangers, trials in asked:
-            start = monotonic()
-            found = _Asking(dangers, trials if examples else None, promise, tell).answer()
-            yield replace(found, seconds=monotonic() - start)
+        for one in asked:
+            yield one.answer(promise, promises)
+
+
+class _Protocol:
+    """The promises of one workload under one protocol. A promise implies those before it in PROMISES: a run that breaks
+    one of them breaks it, and what is safe for it is safe for them.
+    """
+
+    def __init__(
+        self,
+        instances: Instances,
+        protocol: Spec,
+        tell: Callable[[str], None] | None,
+        *,
+        examples: bool,
+    ) -> None:
+        self.dangers = Dangers(instances, protocol)
+        self.trials = Trials(instances, protocol) if examples else None
+        self.tell = tell
+        self._asked: dict[str, Robustness] = {}
+
+    def answer(self, promise: str, wanted: Sequence[str]) -> Robustness:
+        """The answer of one promise, by all that is found of those that are wanted, and of others if it is unknown."""
+        start = monotonic()
+        found = self._ask(promise)
+        if found.word == "unknown":
+            place = PROMISES.index(promise)
+            others = [p for p in PROMISES if p != promise]
+            for other in sorted(others, key=lambda p: p not in wanted):
+                stronger = PROMISES.index(other) > place
+                asked = self._ask(other)
+                if stronger and asked.word == "safe":
+                    found = replace(found, word="safe", refuted=asked.refuted, why=())
+                    break
+                found = self._with_runs(found)
+                if found.word == "unsafe":
+                    break
+        else:
+            found = self._with_runs(found)
+        return replace(found, seconds=found.seconds + monotonic() - start)
+
+    def _ask(self, promise: str) -> Robustness:
+        if promise not in self._asked:
+            asking = _Asking(self.dangers, self.trials, promise, self.tell)
+            self._asked[promise] = asking.answer()
+        return self._asked[promise]
+
+    def _with_runs(self, found: Robustness) -> Robustness:
+        """The answer, with the runs that were found for other promises and break this one."""
+        if self.trials is None:
+            return found
+        known = {one.danger.key for one in found.counterexamples}
+        more = [one for one in self.trials.breaking(found.promise) if one.danger.key not in known]
+        if not more:
+            return found
+        if found.word == "safe":
+            raise Disagreement(
+                f"{found.promise} under {found.protocol} is proved, and a run breaks it: {more[0]!r}"
+            )
+        if found.word == "unsafe":
+            if found.seen == "unsafe":
+                return found
+            more = [one for one in more if not one.explained]
+        counterexamples = sorted(
+            (*found.counterexamples, *more), key=lambda one: len(one.danger.members)
+        )
+        return replace(found, word="unsafe", counterexamples=tuple(counterexamples), why=())
 
 
 class _Asking:

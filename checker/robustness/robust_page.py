@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.robustness.robust_words import (
     LEMMAS,
-    answer_word,
+    across_words,
     end_words,
     level_word,
     need_lines,
@@ -49,11 +49,11 @@ def robust_page(
         need=list(need_lines(answers)),
         assumptions=list(dict.fromkeys(one for answer in answers for one in answer.assumptions)),
         lemmas=LEMMAS,
-        word=answer_word,
         level_words=level_word,
         patterns=pattern_words,
         pairs=pair_words,
         end=end_words,
+        across=across_words,
         statements=_statements,
         picture=_picture,
     )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.draw import run_lines, timeline
 from isolitmus.model.number import many
+from isolitmus.model.statement import Read
 from isolitmus.specs.catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.robustness.dangers import Danger
     from isolitmus.checker.robustness.repairs import Repair
     from isolitmus.checker.robustness.robust import Robustness
 
 __all__ = [
     "LEMMAS",
-    "answer_word",
+    "across_words",
     "assumption_lines",
     "end_words",
     "level_word",
@@ -59,7 +62,7 @@ def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
     """A row for each promise, a column for each commit check, and which of them one needs."""
     promises = list(dict.fromkeys(a.promise for a in answers))
     levels = list(dict.fromkeys(a.protocol for a in answers))
-    said = {(a.promise, a.protocol): answer_word(a) for a in answers}
+    said = {(a.promise, a.protocol): a.verdict for a in answers}
     width = max(map(len, promises))
     shown = {level: level_word(level) for level in levels}
     columns = {n: max(len(shown[n]), *(len(said[p, n]) for p in promises)) for n in levels}
@@ -92,14 +95,9 @@ def level_word(name: str) -> str:
     return protocol(name).setting.rpartition("= ")[2] or name
 
 
-def answer_word(answer: Robustness) -> str:
-    """An answer in a word or two."""
-    return "unsafe, explained" if answer.word != answer.seen else answer.word
-
-
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
     """The proof, or the smallest counterexample, unless one ``before`` has shown it, or why it is unknown."""
-    yield f"{answer.promise} at {level_word(answer.protocol)}: {answer_word(answer)}"
+    yield f"{answer.promise} at {level_word(answer.protocol)}: {answer.verdict}"
     if answer.word == "safe":
         yield "  Proved of the conflicts, so of all that one sees, for any number of runs, any parameters and any rows."
         yield "  Refuted was"
@@ -128,6 +126,8 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     yield from (f"  {line}" for line in timeline(worst.test.schedule).split("\n"))
     yield ""
     yield f"  {end_words(answer)}"
+    if across := across_words(worst.danger):
+        yield from (f"  {line}" for line in wrap(across, 98))
 
 
 def end_words(answer: Robustness) -> str:
@@ -141,6 +141,20 @@ def end_words(answer: Robustness) -> str:
     if not worst.serial or not BROKEN[promise]:
         return "All commit, and no serial order of them gives the table."
     return f"All commit. {BROKEN[promise].format('; or '.join(worst.serial))}"
+
+
+def across_words(danger: Danger) -> str:
+    """What prevents a pattern that is about several tables; empty for one that is about one."""
+    if len(danger.tables) < 2:
+        return ""
+    names = list(
+        dict.fromkeys(one.name for one in danger.members if not isinstance(one.statement, Read))
+    )
+    return (
+        f"It spans {' and '.join(danger.tables)}. A commit is checked against the log of one table, so no isolation"
+        f" level prevents it. What does: one table for both, at Serializable; or never running {' and '.join(names)}"
+        " at the same time (one job without overlapping runs, or a scheduler)."
+    )
 
 
 def pattern_words(answer: Robustness, *, told: bool = True) -> str:

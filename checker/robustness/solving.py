@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ class Solution:
         """The value of a term: a truth value or a number."""
         import z3
 
-        found = self._said(term)
+        found = self.said(term)
         return bool(z3.is_true(found)) if z3.is_bool(found) else Fraction(str(found))
 
     def has(self, formula: Any) -> bool:
@@ -46,9 +47,10 @@ class Solution:
         """That one of these terms has another value than here."""
         import z3
 
-        return z3.Or(*(term != self._said(term) for term in terms))
+        return z3.Or(*(term != self.said(term) for term in terms))
 
-    def _said(self, term: Any) -> Any:
+    def said(self, term: Any) -> Any:
+        """The same as the solver has it."""
         return self.model.eval(term, model_completion=True)
 
 
@@ -78,6 +80,16 @@ class LimitedSolver:
         """Tell it what holds."""
         for formula in self._own(formulas):
             self.core.Z3_solver_assert(self.context.ref(), self.solver.solver, formula)
+
+    @contextmanager
+    def within(self, *formulas: Any) -> Iterator[None]:
+        """Tell it what holds in a block."""
+        self.solver.push()
+        self.tell(*formulas)
+        try:
+            yield
+        finally:
+            self.solver.pop()
 
     def possible(self, *supposed: Any) -> bool | None:
         """Whether all that may hold together, and some truth values besides; None if it cannot say."""

@@ -5,7 +5,7 @@ A proposal is not an answer: the test is carried out, and what becomes of it dec
 
 from __future__ import annotations
 
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.templates.codes import NoValue
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row, Value
 
-__all__ = ["Stage", "values_of"]
+__all__ = ["Stage", "value_of", "values_of"]
 
 MOST = 3
-"""So many rows an example has at first."""
+"""So many of the rows that play a part an example has at first."""
+FEW = 2
+"""So many of those that play none."""
 TESTS = 80
 """So many ways to fill the tables are tried for a proposal."""
 
@@ -39,18 +41,25 @@ class Stage:
     """A model of the solver for some roles, and a schedule of them."""
 
     def __init__(
-        self, cast: Instances, model: Solution, roles: Sequence[Participant], schedule: str
+        self,
+        cast: Instances,
+        model: Solution,
+        roles: Sequence[Participant],
+        schedule: str,
+        beside: Sequence[tuple[str, Row]] = (),
     ) -> None:
         self.cast = cast
         self.model = model
         self.roles = roles
         self.schedule = schedule
+        self.beside = beside
+        """Rows that the model does not need, with their tables."""
 
-    def tests(self, title: str) -> Iterator[Litmus]:
+    def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
         """Litmus tests with the proposed parameters, those with few rows at the start first."""
         transactions, clients = self._transactions()
         schedule = Schedule.parse(self.schedule, transactions)
-        for inits in islice(self._starts(), TESTS):
+        for inits in islice(self._starts(), most):
             yield Litmus(
                 "example", title, "", self.cast.workload.tables, inits, transactions, schedule,
                 clients=clients,
@@ -59,15 +68,36 @@ class Stage:
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
         """Ways to fill the tables at the start, each once: few rows first, in one file, in one each, and in two."""
         rows = self._rows()
+        others = [row for row in self.beside if row not in rows]
         statements = [role.statement.statement for role in self.roles]
         compacted = {one.target for one in statements if isinstance(one, Optimize)}
-        for many in range(min(MOST, len(rows)) + 1):
-            for some in combinations(rows, many):
-                together = tuple(self._inits(some, together=True))
-                ways = [together, tuple(self._inits(some, together=False))]
-                if again := [row for row in some if row[0] in compacted]:
-                    ways.append((*together, *self._inits(again, together=True)))
-                yield from dict.fromkeys(ways)
+        seen: set[tuple[str, ...]] = set()
+        for many in range(min(MOST, len(rows)) + min(FEW, len(others)) + 1):
+            for more in range(max(0, many - min(MOST, len(rows))), min(FEW, many, len(others)) + 1):
+                for some, besides in product(
+                    combinations(rows, many - more), combinations(others, more)
+                ):
+                    for way in self._ways(some, besides, compacted):
+                        key = tuple(one.sql for one in way)
+                        if key not in seen:
+                            seen.add(key)
+                            yield way
+
+    def _ways(
+        self,
+        some: tuple[tuple[str, Row], ...],
+        besides: tuple[tuple[str, Row], ...],
+        compacted: set[str],
+    ) -> Iterator[tuple[Statement, ...]]:
+        """How these rows may lie in files."""
+        every = (*some, *besides)
+        together = tuple(self._inits(every, together=True))
+        yield together
+        yield tuple(self._inits(every, together=False))
+        if some and besides:
+            yield (*self._inits(some, together=True), *self._inits(besides, together=True))
+        if again := [row for row in every if row[0] in compacted]:
+            yield (*together, *self._inits(again, together=True))
 
     def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
         transactions: dict[str, Statement] = {}
@@ -77,8 +107,8 @@ class Stage:
             transactions[role.name], queries = bound_statement(
                 role.statement, values, self.cast.workload.tables, self.cast.read
             )
-            if queries:
-                clients[role.name] = Client(let=queries)
+            if queries or role.statement.conf:
+                clients[role.name] = Client(let=queries, conf=role.statement.conf)
         return transactions, clients
 
     def _rows(self) -> list[tuple[str, Row]]:

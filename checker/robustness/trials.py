@@ -15,6 +15,8 @@ from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.catalogue import level
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.checker.robustness.casting import Instances
     from isolitmus.checker.robustness.dangers import Danger, DangerQuestion
     from isolitmus.checker.runs import Judged
@@ -38,6 +40,7 @@ class Trials:
         self.instances = instances
         self.protocol = protocol
         self._broken: dict[tuple[object, ...], Judged | None] = {}
+        self._runs: dict[tuple[object, ...], tuple[Danger, Judged]] = {}
 
     def shown(self, question: DangerQuestion, promise: str) -> Counterexample | None:
         """A test that the promise forbids; one that no serial order explains, if there is one."""
@@ -62,6 +65,19 @@ class Trials:
                     break
         return best
 
+    def breaking(self, promise: str) -> Iterator[Counterexample]:
+        """Of all runs that were judged, for whatever promise, those that break this one: one for each pattern, one
+        that no order explains if there is such a one.
+        """
+        best: dict[tuple[object, ...], Counterexample] = {}
+        for danger, judged in list(self._runs.values()):
+            found = best.get(danger.key)
+            if found is None or found.explained:
+                shown = self._breaks(danger, judged.litmus, judged, promise)
+                if shown is not None and (found is None or not shown.explained):
+                    best[danger.key] = shown
+        yield from best.values()
+
     def _carried_out(
         self, question: DangerQuestion, model: Any, promise: str
     ) -> Counterexample | None:
@@ -69,7 +85,7 @@ class Trials:
         stage = Stage(self.instances, model, question.members, danger.schedule)
         best: Counterexample | None = None
         try:
-            for test in stage.tests(f"{' and '.join(danger.names)}: not {promise}"):
+            for test in stage.tests(" and ".join(danger.names)):
                 found = self._counterexample(test, danger, promise)
                 if found is not None and not found.explained:
                     return found
@@ -82,15 +98,28 @@ class Trials:
         """The test as a counterexample, if the promise forbids what comes of it."""
         try:
             judged = self._judged(test)
-            if judged is None or not isinstance(judged.verdict(level(promise)), Forbidden):
+        except IsolitmusError:
+            return None
+        if judged is None:
+            return None
+        self._runs.setdefault((danger.key, *_carried(test)), (danger, judged))
+        return self._breaks(danger, test, judged, promise)
+
+    def _breaks(
+        self, danger: Danger, test: Litmus, judged: Judged, promise: str
+    ) -> Counterexample | None:
+        """A run as a counterexample, if the promise forbids it."""
+        try:
+            if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
             serial, explained = judged.serial.orders, keeps(promise, judged)
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
         expect = {self.protocol.name: Expectation(outcome=outcome, fails=(promise,))}
-        name = "-".join(danger.names)
-        return Counterexample(danger, replace(test, name=name, expect=expect), serial, explained)
+        title = f"{' and '.join(danger.names)}: not {promise}"
+        shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
+        return Counterexample(danger, shown, serial, explained)
 
     def _judged(self, test: Litmus) -> Judged | None:
         """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.checker.running.duck_functions import duck_text
 from isolitmus.checker.running.duck_planned import COMPUTED, conjunct_trees, planned, staged
-from isolitmus.checker.running.duck_steps import DuckStep, inserted, merged
+from isolitmus.checker.running.duck_steps import DuckStep, inserted, merged, nulls_of_partitions
 from isolitmus.checker.running.duck_tables import columns_of, create_table
 from isolitmus.model import definition as df
 from isolitmus.model import statement as st
@@ -35,6 +35,15 @@ def translate(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[DuckStep]:
     """The steps that do to the rows what a statement does; ``widens``: others alter its columns."""
+    steps = _translated(statement, schemas, widens=widens)
+    if isinstance(statement, st.Insert | st.Update | st.Merge | df.Create | df.Replace):
+        steps += nulls_of_partitions(schemas[statement.target])
+    return steps
+
+
+def _translated(
+    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool
+) -> list[DuckStep]:
     if isinstance(statement, st.Read):
         return []
     if isinstance(statement, st.Optimize | st.Vacuum):  # which fail where there is no table

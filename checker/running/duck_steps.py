@@ -8,12 +8,14 @@ from sqlglot import expressions as exp
 
 from isolitmus.checker.running.duck_functions import duck_text
 from isolitmus.checker.running.duck_tables import defaults
+from isolitmus.model.casting import NULL_PARTITIONS
+from isolitmus.model.values import literal
 
 if TYPE_CHECKING:
     from isolitmus.model import statement as st
     from isolitmus.model.schema import Schema
 
-__all__ = ["DuckStep", "inserted", "merged"]
+__all__ = ["DuckStep", "inserted", "merged", "nulls_of_partitions"]
 
 
 class DuckStep(NamedTuple):
@@ -73,9 +75,28 @@ def inserted(
         DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {rows}"),
         *(DuckStep("collect", sql) for sql in defaults(schema, "replacement")),
         DuckStep("collect", f"INSERT INTO replacement {columns} {query}"),
+        *nulls_of_partitions(schema, "replacement"),
         *check,
         DuckStep("write", f'DELETE FROM "{schema.name}" WHERE {where}'),
         DuckStep("write", f'INSERT INTO "{schema.name}" SELECT * FROM replacement'),
+    ]
+
+
+def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckStep]:
+    """What makes NULL of the texts that are NULL in a partition column; ``table`` has the rows, if it is not the
+    schema's.
+    """
+    texts = ", ".join(map(literal, NULL_PARTITIONS))
+    return [
+        DuckStep(
+            "collect" if table else "write",
+            f'UPDATE "{table or schema.name}" SET {column} = NULL WHERE {column} IN ({texts})',
+        )
+        for column in (
+            f'"{schema.columns[index].name}"'
+            for index in schema.partition_indexes
+            if schema.columns[index].type == "STRING"
+        )
     ]
 
 

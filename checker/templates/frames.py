@@ -76,6 +76,12 @@ class Instance(Protocol):
         """A condition with which it does, if the fact holds."""
         ...
 
+    def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
+        """Another relation, and the condition on which this one leads from a winner to it without that one; None:
+        it always may.
+        """
+        ...
+
     @property
     def writes(self) -> Any:
         """That its commit is recorded with rows that it changed."""
@@ -260,6 +266,9 @@ class SymbolicFrame:
         if name not in DEPENDENCIES:
             self.given.append(z3.Implies(second.must(name, first), holds))
             self.given += first.known
+            if (found := second.without(name, first)) is not None:
+                other, alone = found
+                self.given.append(z3.Implies(holds, z3.Or(z3.Bool(f"{other} {i} {j}"), alone)))
         for fact in self.facts:
             when = z3.BoolVal(True) if fact.when is None else fact.when
             if name == "rw" and (fact.reader, fact.writer) == (i, j):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.terms import RowTerm, Terms
     from isolitmus.model.schema import Schema
 
-__all__ = ["TEMPLATES", "Addition", "Given", "Template", "alike", "same_partition"]
+__all__ = ["TEMPLATES", "Addition", "Given", "RowEnd", "Template", "alike", "same_partition"]
 
 TEMPLATES = (
     st.Insert,
@@ -51,6 +51,13 @@ class Addition(NamedTuple):
 
     when: Any
     sources: tuple[SourceRow, ...] = ()
+
+
+class RowEnd(NamedTuple):
+    """A way in which a row that is there may go or be changed: when, and what it is afterwards; None: it is gone."""
+
+    when: Any
+    after: RowTerm | None
 
 
 def alike(terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None) -> Any:
@@ -101,6 +108,19 @@ class Template:
         """The table that it writes to; None: it only reads."""
         return None if isinstance(self.statement, st.Read) else self.schemas[self.statement.target]
 
+    def stored(self, values: RowTerm) -> RowTerm:
+        """What the table keeps of a row's values: in a partition column some texts are NULL."""
+        z3, schema = self.z3, self._schema
+        texts = {i for i in schema.partition_indexes if schema.columns[i].type == "STRING"}
+        if not texts:
+            return values
+        return tuple(
+            ValueTerm(v.value, z3.Or(v.null, self.terms.is_null_partition(v.value)))
+            if i in texts
+            else v
+            for i, v in enumerate(values)
+        )
+
     def adds(self, row: RowTerm) -> Any:
         """That it may put the row in, or make it what it is."""
         return self.z3.Or(*(way.when for way in self.additions(row)))
@@ -113,7 +133,7 @@ class Template:
                 columns = {k: None for k in range(len(row)) if k not in generated}
                 kept = self.terms.holds(where, (row,))  # or Delta refuses the row
                 for given in self.given(query):
-                    same = alike(self.terms, given.values, row, columns)
+                    same = alike(self.terms, self.stored(given.values), row, columns)
                     yield Addition(z3.And(given.when, same, kept), given.sources)
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
@@ -128,7 +148,7 @@ class Template:
         """The rows that it puts in, whatever there is."""
         match self.statement:
             case st.Insert(query=query, generates=()):
-                return tuple(row for branch in query for row in self._surely(branch))
+                return tuple(self.stored(row) for branch in query for row in self._surely(branch))
         return ()
 
     @property
@@ -167,7 +187,9 @@ class Template:
                     *(
                         z3.And(
                             given.when,
-                            same_partition(self.terms, self._schema, given.values, row),
+                            same_partition(
+                                self.terms, self._schema, self.stored(given.values), row
+                            ),
                         )
                         for given in self.given(query)
                     )
@@ -188,6 +210,72 @@ class Template:
                 gone += [self.terms.holds(c.condition, (row,)) for c in by_source]
                 return z3.Or(*gone)
         return z3.BoolVal(False)
+
+    def keeps(self, row: RowTerm) -> Any:
+        """That it may leave the row as it is."""
+        z3, kept = self.z3, self.z3.Not(self.removes(row))
+        match self.statement:
+            case st.Merge(source=source, matched=matched, by_source=by_source) if by_source:
+                paired = []
+                for given in self.given(source):
+                    rows = (row, given.values)
+                    changed = (self.terms.holds(clause.condition, rows) for clause in matched)
+                    met = z3.And(given.when, self._paired(rows), z3.Not(z3.Or(*changed)))
+                    paired.append(met)
+                return z3.Or(kept, *paired)
+        return kept
+
+    def made_of(self, table: str, row: RowTerm) -> Iterator[Given]:
+        """What the query of an INSERT or the source of a MERGE gives of a row of a table that it reads row by row."""
+        statement = self.statement
+        assert isinstance(statement, st.Insert | st.Merge)
+        inserts = isinstance(statement, st.Insert)
+        query = statement.query if isinstance(statement, st.Insert) else statement.source
+        for branch in query:
+            if (
+                isinstance(branch, qu.Select)
+                and branch.table == table
+                and branch.version is None
+                and not branch.grouped
+            ):
+                values = tuple(self.terms.value(item, (row,)) for item in branch.items)
+                if inserts:
+                    values = self.stored(values)
+                yield Given(self.terms.holds(branch.where, (row,)), values)
+
+    @property
+    def needs_row_of(self) -> str | None:
+        """The table without a row of which it writes nothing, because its only query reads that; None: there is none."""
+        match self.statement:
+            case st.Insert(overwrite=False, query=(qu.Select() as branch,)):
+                pass
+            case st.Merge(by_source=(), source=(qu.Select() as branch,)):
+                pass
+            case _:
+                return None
+        return None if branch.grouped or branch.version is not None else branch.table
+
+    def ends(self, row: RowTerm) -> Iterator[RowEnd]:
+        """The ways in which an UPDATE or a MERGE may take the row out or change it."""
+        z3 = self.z3
+        match self.statement:
+            case st.Update(where=where, sets=sets):
+                yield RowEnd(self.terms.holds(where, (row,)), self._set(sets, row, (row,)))
+            case st.Merge(source=source, matched=matched, by_source=by_source):
+                for given in self.given(source):
+                    rows = (row, given.values)
+                    paired = z3.And(given.when, self._paired(rows))
+                    for clause in matched:
+                        when = z3.And(paired, self.terms.holds(clause.condition, rows))
+                        yield RowEnd(when, self._after(clause, row, rows))
+                for clause in by_source:
+                    when = self.terms.holds(clause.condition, (row,))
+                    yield RowEnd(when, self._after(clause, row, (row,)))
+
+    def _after(
+        self, clause: st.MatchedClause, row: RowTerm, rows: tuple[RowTerm, ...]
+    ) -> RowTerm | None:
+        return self._set(clause.sets, row, rows) if clause.action == "update" else None
 
     def pairs(self, row: RowTerm) -> Any:
         """Of a MERGE, that it reads the row: because ON pairs it, or nothing does."""
@@ -271,8 +359,10 @@ class Template:
         self, sets: tuple[tuple[int, ex.Expr], ...], row: RowTerm, rows: tuple[RowTerm, ...]
     ) -> RowTerm:
         new = dict(sets)
-        return tuple(
-            self.terms.value(new[k], rows) if k in new else value for k, value in enumerate(row)
+        return self.stored(
+            tuple(
+                self.terms.value(new[k], rows) if k in new else value for k, value in enumerate(row)
+            )
         )
 
     def _merged(self, row: RowTerm) -> Iterator[Addition]:
@@ -282,7 +372,7 @@ class Template:
         for given in self.given(merge.source):
             for new in merge.not_matched:
                 rows = ((), given.values)
-                values = tuple(self.terms.value(value, rows) for value in new.values)
+                values = self.stored(tuple(self.terms.value(value, rows) for value in new.values))
                 made = z3.And(given.when, self.terms.holds(new.condition, rows))
                 yield Addition(z3.And(made, alike(self.terms, values, row)), given.sources)
             for clause in merge.matched:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model import expression as ex
+from isolitmus.model.casting import NULL_PARTITIONS
 from isolitmus.model.sql_types import INTEGERS, decimal_of
 
 if TYPE_CHECKING:
@@ -77,12 +78,19 @@ class Terms:
 
     def row(self, schema: Schema, name: str) -> RowTerm:
         """A row of a table that may be any."""
-        row = tuple(
-            self.fresh(column.type, f"{name}.{column.name or k}")
-            for k, column in enumerate(schema.columns)
-        )
-        self.rows.append((schema.name, row))
-        return row
+        row: list[ValueTerm] = []
+        for k, column in enumerate(schema.columns):
+            row.append(self.fresh(column.type, f"{name}.{column.name or k}"))
+            if k in schema.partition_indexes and column.type == "STRING":
+                last = self.values[-1]
+                own = self.z3.Not(self.is_null_partition(last.value))
+                self.values[-1] = last._replace(bounds=[*last.bounds, own])
+        self.rows.append((schema.name, tuple(row)))
+        return tuple(row)
+
+    def is_null_partition(self, value: Any) -> Any:
+        """That a text is NULL in a partition column."""
+        return self.z3.Or(*(value == self.codes.term(text) for text in NULL_PARTITIONS))
 
     def fresh(self, type_: Type, name: str, *, nulls: bool = True) -> ValueTerm:
         """A value that may be any."""

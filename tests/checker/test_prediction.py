@@ -140,7 +140,7 @@ def _conditions(work, under):
     if meeting.word == "never":
         return meeting, lambda _: False
     z3 = pair.asked.z3
-    anything = z3.Or(*(stop for _, stop in pair.reached))
+    anything = z3.Or(*(stop for _, stop in pair.stops))
     atoms = implied(pair.asked, anything, list(pair._atoms()))
 
     def holds(values):
@@ -273,7 +273,7 @@ def test_what_else_was_asked_has_no_say():
         pair = _Pair(Instances(work), *work.statements, protocol("delta-serializable"))
         pair.proposal()
         for apart in (False, True):
-            model = pair.asked.example(pair.reached[0][1], wanted=pair.busy, apart=apart)
+            model = pair.asked.example(next(iter(pair.reached.values())), apart=apart)
             values = [one.value for role in pair.asked.roles for one in role.terms.values]
             proposed.add((apart, *map(model.value, values)))
         kept += [z3.FreshConst(z3.IntSort()) for _ in range(37 * k)]
@@ -315,7 +315,7 @@ def _said(work, under):
     for loser in work.statements:
         for winner in work.statements:
             pair = _Pair(Instances(work), loser, winner, under)
-            found[loser.name, winner.name] = (pair.proposal().word, {n for n, _ in pair.reached})
+            found[loser.name, winner.name] = (pair.proposal().word, set(pair.reached))
     return found
 
 

@@ -1,0 +1,112 @@
+"""What a partition column keeps of odd values: the model, DuckDB and real Delta agree, by whatever command they come."""
+
+import pytest
+from case_checks import sample, sampled
+
+from isolitmus.checker.running.execute import execute
+from isolitmus.checker.runs import run
+from isolitmus.conformance.agreement import mismatches
+from isolitmus.conformance.delta import DELTA, carries
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs import protocol
+from isolitmus.specs.litmus_file import read_litmus
+
+TEXTS = (
+    "", " ", "a ", " a", "A", "a", "%41", "a%2Fb", "a/b", "a=b", "a:b", "__HIVE_DEFAULT_PARTITION__", "null", "NULL",
+    "é", "e\u0301", '"', "it''s", "{x}", ".", "..", "a" * 200, "1", "01", "\U0001f600", "#", "a?b", "a*b", "[x]", "^",
+)  # fmt: skip
+VALUES = {
+    "STRING": [f"'{text}'" for text in TEXTS],
+    "INT": ["-2147483648", "0", "2147483647"],
+    "BIGINT": ["-9223372036854775807", "9223372036854775807"],
+    "DATE": [
+        f"DATE '{day}'"
+        for day in ("0001-01-01", "1500-02-28", "1582-10-04", "1582-10-15", "9999-12-31")
+    ],
+    "TIMESTAMP": [
+        f"TIMESTAMP '{at}'"
+        for at in (
+            "2026-01-01 10:20:30.5",
+            "2026-01-01 10:20:30.123456",
+            "1800-01-01 00:00:00",
+            "1970-01-01 00:00:00",
+        )
+    ],
+    "BOOLEAN": ["TRUE", "FALSE"],
+    "DOUBLE": [f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1e300", "0.1", "-2.5", "1e-7")],
+    "DECIMAL(10,2)": ["1.1", "1.10", "-1.00", "0.00", "99999999.99"],
+}
+CASES = [(type_, value) for type_, values in VALUES.items() for value in values]
+"""57 values."""
+WRITES = {
+    "insert": "INSERT INTO t VALUES (1, {})",
+    "update": "UPDATE t SET p = {} WHERE id = 0",
+    "merge": "MERGE INTO t USING (SELECT 2 AS id, CAST({} AS {type}) AS p) AS s ON t.id = s.id"
+    " WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, s.p)",
+}
+READS = {
+    "found": "DELETE FROM t WHERE p = {} AND id = 1",
+    "absent": "DELETE FROM t WHERE p IS NULL AND id = 2",
+    "overwrite": "INSERT OVERWRITE t SELECT id, p FROM t WHERE p IS NULL OR p = {}",
+}
+FRAME = """[transactions.frame]
+write = 'append'
+query = '''SELECT 3, CAST({} AS {type})'''
+"""
+
+
+def _tests(type_, value):
+    """A test of writes, and one of reads."""
+    rows = f"(0, NULL), (1, {value}), (2, {value}), (3, {value})"
+    for commands, more, init in ((WRITES, FRAME, "(0, NULL)"), (READS, "", rows)):
+        sql = {name: text.format(value, type=type_) for name, text in commands.items()}
+        written = "\n".join(f"{name} = '''{text}'''" for name, text in sql.items())
+        schedule = " ".join([*sql, *(["frame"] if more else [])])
+        yield read_litmus(
+            f"""
+            title = "An odd value in a partition column"
+            schedule = "{schedule}"
+            [table]
+            columns = "id INT, p {type_}"
+            partitioned_by = ["p"]
+            init = ['''INSERT INTO t VALUES {init}''']
+            [transactions]
+            {written}
+            {more.format(value, type=type_)}
+            """,
+            "odd",
+        )
+
+
+@sampled
+def test_two_executors_agree(seed, whole):
+    """The model and DuckDB give the same tables in every serial order."""
+    spec = protocol("delta-serializable")
+    for type_, value in sample(CASES, seed, whole):
+        for test in _tests(type_, value):
+            done = run(test, spec)  # two executors explain it, or it fails
+            assert {t.outcome for t in done.run.transactions.values()} <= {"committed", "no-op"}
+            assert done.serial.orders, value
+
+
+@pytest.mark.spark
+@sampled
+def test_delta_keeps_what_the_model_does(session, seed, whole):
+    """Every value, by SQL and by a DataFrame: the tables, the logs and the outcomes."""
+    spec = protocol("delta-serializable")
+    cases = [(t, spec) for case in sample(CASES, seed, whole) for t in _tests(*case)]
+    assert len(cases) > 10
+    assert [str(found) for found in mismatches(cases, carries(session), DELTA.at_once)] == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("STRING", f"'{'a' * 300}'"),
+        *(("DOUBLE", f"CAST('{n}' AS DOUBLE)") for n in ("-0.0", "NaN")),
+    ],
+)
+def test_other_values_are_not_modelled(type_, value):
+    """A text that no folder is called is up to the file system; -0.0 has a partition of its own, and is 0.0."""
+    with pytest.raises(IsolitmusError, match="not modelled|NaN"):
+        execute(next(_tests(type_, value)), protocol("delta-serializable"))

@@ -56,7 +56,7 @@ def explain(
     as_json: Json = False,
 ) -> int:
     """With --table and a version alone, no text is read: whom the commits there can have stopped. Exit status 2 if the
-    text is none of Delta's conflicts (of other errors of a write a sentence says what they are), or the log does not have
+    text has no conflict that is known (of other errors of a write a sentence says what they are), or the log does not have
     what it says; else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)

@@ -100,6 +100,6 @@ def _text(file: str | None) -> tuple[str, str]:
     general = exception_of(str(file))
     if general is not None and not is_there(path):
         raise NoConflict(
-            f"there is no file {file}; isolitmus show {general.name} says what it means in general"
+            f"there is no file {file}; isolitmus show {file} says what it means in general"
         )
     return read_text(path, NoConflict), str(file)

@@ -102,15 +102,19 @@ def exception_table() -> ExceptionTable:
 
 
 def exception_of(name: str) -> ConflictException | None:
-    """The exception of a class or an error class; None if it is none.
+    """The exception of a class or an error class, with the cause after its dot if that is known; None if it is none.
 
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
     ConcurrentAppendException: Another job added a file where yours had read
+    >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
+    ConcurrentAppendException: Another job changed the same rows as yours
     """
-    plain = name.rpartition("exceptions.")[2]
-    for known in exception_table().every.values():
-        if plain == known.name or plain.partition(".")[0] in known.classes:
-            return known
+    table = exception_table()
+    plain, _, cause = name.rpartition("exceptions.")[2].partition(".")
+    for known in table.every.values():
+        if plain == known.name or plain in known.classes:
+            condition = table.conditions.get(cause)
+            return known if condition is None else condition.of_exception(known)
     return None
 
 

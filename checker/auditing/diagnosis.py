@@ -376,12 +376,11 @@ def general_lines(known: ConflictException) -> Iterator[str]:
     yield f"Retry? {known.retry.capitalize()}. {known.retrying}"
     yield "What to change:"
     yield from (f"  - {one.text}" for one in known.changes)
-    causes = exception_table().conditions.values()
-    if any(known.name in one.of for one in causes):
+    table = exception_table()
+    causes = [one for one in table.conditions.values() if known.name in one.of]
+    if causes and known is table.every[known.name]:
         yield "Causes with advice of their own (isolitmus explain says it):"
-        yield from (
-            f"  - {one.name}: {one.instead['title']}" for one in causes if known.name in one.of
-        )
+        yield from (f"  - {one.name}: {one.instead['title']}" for one in causes)
 
 
 def carry_out_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:

@@ -368,9 +368,19 @@ def test_a_log_without_the_version(call, table, option):
 
 def test_an_exception_for_a_file_leads_to_show(call):
     status, _, err = call("explain", "DELTA_CONCURRENT_APPEND")
-    assert (status, "isolitmus show ConcurrentAppendException" in err) == (2, True)
+    assert (status, "isolitmus show DELTA_CONCURRENT_APPEND says" in err) == (2, True)
     status, _, err = call("explain", "nothing.txt")
     assert (status, "cannot read nothing.txt" in err) == (2, True)
+
+
+def test_show_of_a_cause_is_of_that(call):
+    status, out, _ = call("show", "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
+    assert status == 0
+    assert out.startswith(
+        "ConcurrentAppendException (exception): Another job changed the same rows as yours"
+    )
+    assert "is not looked at" not in out
+    assert "Causes with advice" not in out
 
 
 @pytest.mark.slow

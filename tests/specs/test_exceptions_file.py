@@ -239,11 +239,17 @@ def test_places_name_the_release_that_their_lines_are_of():
         "ConcurrentAppendException",
         "io.delta.exceptions.ConcurrentAppendException",
         "DELTA_CONCURRENT_APPEND",
-        "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
+        "DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT",
     ],
 )
 def test_an_exception_is_found_by_each_of_its_names(name):
     assert exception_of(name) is TABLE["ConcurrentAppendException"]
+
+
+def test_an_error_class_with_a_cause_is_that():
+    found = exception_of("DELTA_CONCURRENT_DELETE_READ.ROW_LEVEL_CHANGES")
+    assert found == CAUSES["ConcurrentDeleteReadException.ROW_LEVEL_CHANGES"]
+    assert "is not looked at" not in found.meaning
 
 
 def test_another_name_is_none():

@@ -74,6 +74,8 @@ class When:
     """Commands of the job that failed; empty: any."""
     unless: tuple[str, ...] = ()
     """Commands of that job which it is not for."""
+    not_beside: tuple[str, ...] = ()
+    """Beginnings of the winner's operation which it is not for."""
     engine: tuple[str, ...] = ()
     """Its engines, among them `unknown`; empty: any."""
     blind: bool | None = None
@@ -97,6 +99,8 @@ class When:
         if any(getattr(self, k) not in (None, getattr(facts, k)) for k in plain):
             return False
         if (self.engine and facts.engine not in self.engine) or _begins(self.unless, facts.mine):
+            return False
+        if _begins(self.not_beside, facts.winner):
             return False
         named = ((self.winner, facts.winner), (self.mine, facts.mine))
         return all(not asked or _begins(asked, said) for asked, said in named)
@@ -178,13 +182,15 @@ class ConflictException(Readable):
     retry: str
     """Whether to run the statement again: ``yes``, ``no``, or ``after a look``."""
     retrying: str
-    """What that does."""
+    """What that does, if `retries` says nothing of the conflict."""
     changes: tuple[ConflictChange, ...]
     """What can be changed, what fits best first."""
     examples: tuple[ConflictExample, ...] = ()
     """Litmus tests; the first is for any conflict."""
     notes: tuple[ConflictChange, ...] = ()
     """Further sentences of the meaning."""
+    retries: tuple[ConflictChange, ...] = ()
+    """What a retry does, of some conflicts."""
 
     @property
     def page(self) -> str:
@@ -195,6 +201,11 @@ class ConflictException(Readable):
     def means(self, facts: ConflictFacts) -> str:
         """What it means of one conflict."""
         return " ".join([self.meaning, *(one.text for one in self.notes if one.when.holds(facts))])
+
+    def retried(self, facts: ConflictFacts) -> str:
+        """What a retry does, of one conflict."""
+        said = (one.text for one in self.retries if one.when.holds(facts))
+        return next(said, self.retrying)
 
     def advice(self, facts: ConflictFacts) -> tuple[str, ...]:
         """What can be changed about one conflict."""

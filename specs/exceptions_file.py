@@ -38,9 +38,9 @@ __all__ = [
 
 FILE = HOME / "exceptions.toml"
 TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
-ADVICE = (*TEXTS, "notes", "changes", "examples")
+ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")
 RETRY = ("yes", "after a look", "no")
-WHEN = ("winner", "mine", "unless", "engine", "blind", "level", "version", "where")
+WHEN = ("winner", "mine", "unless", "not_beside", "engine", "blind", "level", "version", "where")
 EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind")
 BOTH = ("delta-serializable", "delta-write-serializable")
 FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "others")
@@ -107,7 +107,7 @@ def exception_of(name: str) -> ConflictException | None:
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
     ConcurrentAppendException: Another job added a file where yours had read
     >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
-    ConcurrentAppendException: Another job changed the same rows as yours
+    ConcurrentAppendException: Another job wrote the same rows as yours
     """
     table = exception_table()
     plain, _, cause = name.rpartition("exceptions.")[2].partition(".")
@@ -192,9 +192,12 @@ def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
     changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
     if not changes or changes[-1].when != ALWAYS:
         node.refuse(f"{node}: the last of its 'changes' is for any conflict, and has no 'when'")
-    notes = tuple(_change(each, engines) for each in _each(node, "notes", keys))
+    further = {
+        key: tuple(_change(each, engines) for each in _each(node, key, keys))
+        for key in ("notes", "retries")
+    }
     examples = tuple(_example(each) for each in _each(node, "examples", EXAMPLE))
-    return {**texts, "changes": changes, "notes": notes, "examples": examples}
+    return {**texts, **further, "changes": changes, "examples": examples}
 
 
 def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
@@ -256,6 +259,7 @@ def _when(node: Node, engines: Mapping[str, WritingEngine]) -> When:
         said.strings("winner"),
         said.strings("mine"),
         said.strings("unless"),
+        said.strings("not_beside"),
         _engines(said, engines),
         _optional(said, "blind", bool),
         _optional(said, "level", str),

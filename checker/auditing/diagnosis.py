@@ -182,7 +182,7 @@ class Diagnosis(Readable):
             "later": None if self.later is None else self.later.version,
             "meaning": self.known.means(facts),
             "retry": self.known.retry,
-            "retrying": self.known.retrying,
+            "retrying": self.known.retried(facts),
             "changes": list(self.changes),
             "next": list(self.next_steps()),
             "example": None if example is None else example.to_json(),
@@ -196,7 +196,7 @@ class Diagnosis(Readable):
         """The diagnosis for a person: what to do in three lines, then the rest."""
         known, pasted = self.known, self.pasted
         first, *others = self.changes
-        yield f"Retry? {known.retry.capitalize()}. {known.retrying}"
+        yield f"Retry? {known.retry.capitalize()}. {known.retried(self.facts)}"
         yield f"What stopped it? {known.title}{self._winner()}."
         yield f"What to change? {first}"
         yield ""

@@ -95,7 +95,7 @@ def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
     assert retry.startswith("Retry? Yes.")
     assert (
         winner
-        == "What stopped it? Another job changed the same rows as yours: version 412 of shop.orders (MERGE)."
+        == "What stopped it? Another job wrote the same rows as yours: version 412 of shop.orders (MERGE)."
     )
     assert "keys of their own" in change
     assert "Row-level concurrency is on" in out
@@ -377,7 +377,7 @@ def test_show_of_a_cause_is_of_that(call):
     status, out, _ = call("show", "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
     assert status == 0
     assert out.startswith(
-        "ConcurrentAppendException (exception): Another job changed the same rows as yours"
+        "ConcurrentAppendException (exception): Another job wrote the same rows as yours"
     )
     assert "is not looked at" not in out
     assert "Causes with advice" not in out

@@ -121,15 +121,16 @@ FACTS = {
     "blind": (None, True, False),
     "level": (None, "Serializable", "WriteSerializable"),
     "where": (None, "partition", "table"),
-    "mine": (None, "WRITE", "DELETE", "OPTIMIZE", "ALTER TABLE"),
+    "mine": (None, "WRITE", "DELETE", "OPTIMIZE", "ALTER TABLE", "CLONE"),
     "engine": ("unknown", "Delta", "Databricks", "Trino", "delta-rs"),
 }
 
 
 def facts_of(known, engines):
     """All that may be known of a conflict, as far as anything that is said depends on it."""
-    whens = [one.when for one in (*known.notes, *known.changes)]
+    whens = [one.when for one in (*known.notes, *known.retries, *known.changes)]
     asked = {name for name in FACTS for when in whens if getattr(when, name) not in (None, ())}
+    asked |= {"winner" for when in whens if when.not_beside}
     asked |= {"blind", "level"} if known.examples else set()
     values = {name: FACTS[name] for name in asked} | ({"engine": engines} if engines else {})
     for picked in product(*values.values()):
@@ -139,7 +140,8 @@ def facts_of(known, engines):
 def contradictions(known, facts):
     """Lines of one answer that contradict each other, or what is known."""
     changes = known.advice(facts)
-    text = " ".join([known.title, known.check, known.means(facts), known.retrying, *changes])
+    said = [known.title, known.check, known.means(facts), known.retried(facts)]
+    text = " ".join([*said, *changes])
     by_rows = "rows were compared" in known.check or "rows were to be compared" in known.check
     foreign = facts.engine not in ("Databricks", "unknown")
     yield "no advice", not changes
@@ -170,6 +172,12 @@ def contradictions(known, facts):
     compaction = (facts.winner or "").startswith(("OPTIMIZE", "REORG"))
     yield "no compaction", not compaction and "Beside a compaction" in text
     ours = (facts.mine or "").startswith(("OPTIMIZE", "REORG"))
+    yield "it changes no row", compaction and re.search("changed the same|keys of their own", text)
+    other = {"RESTORE", "CLONE"} - {facts.mine}
+    yield (
+        "another command",
+        facts.mine in ("RESTORE", "CLONE") and any(one in said[-1] for one in other),
+    )
     yield "not my compaction", not ours and "If your job is a compaction" in text
     yield "started twice", "domain" in known.title and re.search("checkpoint|query", text)
     example = known.example(facts)
@@ -210,6 +218,10 @@ def test_advice_fits_what_is_known():
     assert "If your job is a compaction: it may wait" in first(
         read, winner="DELETE", mine="OPTIMIZE"
     )
+    rows = CAUSES["ConcurrentAppendException.ROW_LEVEL_CHANGES"]
+    assert "keys of their own" in first(rows, winner="MERGE")
+    assert "keys of their own" not in " ".join(rows.advice(ConflictFacts("OPTIMIZE")))
+    assert "row tracking" in first(rows, winner="OPTIMIZE")
     assert "Two compactions" in first(read, winner="OPTIMIZE", mine="OPTIMIZE")
 
 

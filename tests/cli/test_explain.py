@@ -3,8 +3,13 @@
 import io
 import json
 import sys
+from itertools import product
 
 import pytest
+from case_checks import check_cases
+
+from isolitmus.checker.explaining import explain
+from isolitmus.specs.exceptions_file import exception_table
 
 MESSAGE = (
     "delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] Transaction conflict"
@@ -101,6 +106,39 @@ def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
     assert "Row-level concurrency is on" in out
     for wrong in ("is not looked at", "deletion vectors", "An example", "where:", "predict"):
         assert wrong not in out
+
+
+CLASSES = (
+    "DELTA_CONCURRENT_APPEND",
+    "DELTA_CONCURRENT_DELETE_READ",
+    "DELTA_CONCURRENT_DELETE_DELETE",
+)
+BY_ROWS = ("ROW_LEVEL_CHANGES", "ALLOTTED_TIME_EXCEEDED")
+
+
+def answers_in_agreement(error_class, hint, winner):
+    text = f"[{error_class}.{hint}] Transaction conflict detected. A concurrent {winner} added data to table t committed at version 4."
+    found = explain(text)
+    out = "\n".join(found.lines())
+    first = [line.partition("? ")[0] for line in out.splitlines()[:4]]
+    assert first == ["Retry", "What stopped it", "What to change", ""]
+    assert f"version 4 of t ({winner})" in out.splitlines()[1]
+    by_rows, by_files = hint in BY_ROWS, hint in ("WITHOUT_HINT", "WITH_PARTITION_HINT")
+    assert not (
+        by_rows
+        and any(words in out for words in ("any file", "not looked at", "enableDeletionVectors"))
+    )
+    assert (found.example is None) or by_files
+    assert ("predict" in out) == by_files
+    return True
+
+
+def test_no_line_of_an_answer_contradicts_another_one_whatever_the_sub_condition():
+    hints = [
+        name for name, one in exception_table().conditions.items() if len(one.of) == len(CLASSES)
+    ]
+    cases = product(CLASSES, (*hints, "WITHOUT_HINT", "WITH_PARTITION_HINT"), ("MERGE", "OPTIMIZE"))
+    assert len(check_cases(answers_in_agreement, cases)) == 72
 
 
 def test_a_metadata_domain_is_no_query_that_was_started_twice(call, pasted):

@@ -24,6 +24,8 @@ __all__ = [
     "When",
 ]
 
+COMPACTIONS = ("OPTIMIZE", "REORG", "AUTO COMPACTION")
+"""Beginnings of operations that change no row."""
 Where = Literal["partition", "table"]
 UNKNOWN = "unknown"
 """The engine of a text that does not tell it."""
@@ -135,6 +137,8 @@ class ConflictExample:
     """Whether the message names a partition."""
     blind: bool | None = None
     """Whether the winner is a blind append."""
+    of: str | None = None
+    """Of a cause of several exceptions, the one that it ends in."""
 
     @property
     def by_level(self) -> Mapping[str, str]:
@@ -150,8 +154,11 @@ class ConflictExample:
 
     def likeness(self, facts: ConflictFacts) -> tuple[bool, ...] | None:
         """What it has in common with a conflict, the most important first; None if it contradicts what is known."""
-        if self.protocol(facts) is None or (
-            None not in (self.blind, facts.blind) and self.blind != facts.blind
+        rewrites = [_begins(COMPACTIONS, one) for one in (self.winner, facts.winner)]
+        if (
+            self.protocol(facts) is None
+            or (None not in (self.blind, facts.blind) and self.blind != facts.blind)
+            or (None not in (self.winner, facts.winner) and rewrites[0] != rewrites[1])
         ):
             return None
         mine = self.mine is not None and _begins((self.mine,), facts.mine)
@@ -244,7 +251,8 @@ class ConflictCondition:
 
     def of_exception(self, known: ConflictException) -> ConflictException:
         """What is known of an exception with this cause."""
-        return replace(known, **self.instead)
+        examples = [one for one in self.instead["examples"] if one.of in (None, known.name)]
+        return replace(known, **{**self.instead, "examples": tuple(examples)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
 ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")
 RETRY = ("yes", "after a look", "no")
 WHEN = ("winner", "mine", "unless", "not_beside", "engine", "blind", "level", "version", "where")
-EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind")
+EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind", "of")
 BOTH = ("delta-serializable", "delta-write-serializable")
 FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "others")
 
@@ -228,6 +228,7 @@ def _example(node: Node) -> ConflictExample:
         _optional(node, "winner", str),
         _where(node),
         _optional(node, "blind", bool),
+        _optional(node, "of", str),
     )
 
 

@@ -40,6 +40,8 @@ FILES = 3
 """So many files are named."""
 FEW = 3
 """So many transactions of an example are shown, or those that met."""
+OPEN_SOURCE = " by the rules of open-source Delta on Spark, which compares files"
+"""Said of examples beside the text of another engine."""
 HINTS = ("WITHOUT_HINT", "WITH_PARTITION_HINT", "CONFLICTING_COMMIT")
 """What an error class has after its dot and is no cause."""
 BY_FILES = (
@@ -243,7 +245,7 @@ class Diagnosis(Readable):
         said = [f" of {of.mine}" * mine, f" beside {of.winner}" * winner]
         unlike = (facts.mine is not None and not mine) or (facts.winner is not None and not winner)
         pair = " with other commands" if unlike else "".join(said)
-        return pair + (" by the rules of open-source Delta on Spark" if self._foreign else "")
+        return pair + (OPEN_SOURCE if self._foreign else "")
 
     @property
     def _foreign(self) -> str:

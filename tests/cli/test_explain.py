@@ -104,7 +104,12 @@ def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
     )
     assert "keys of their own" in change
     assert "Row-level concurrency is on" in out
-    for wrong in ("is not looked at", "deletion vectors", "An example", "where:", "predict"):
+    assert "INSERT" not in out
+    assert (
+        "An example with other commands by the rules of open-source Delta on Spark, which compares files, two-updates"
+        in out
+    )
+    for wrong in ("is not looked at", "deletion vectors", "where:", "predict"):
         assert wrong not in out
 
 
@@ -128,7 +133,13 @@ def answers_in_agreement(error_class, hint, winner):
         by_rows
         and any(words in out for words in ("any file", "not looked at", "enableDeletionVectors"))
     )
-    assert (found.example is None) or by_files
+    example = found.example and found.example.example
+    assert example is None or (example.winner == "OPTIMIZE") == (winner == "OPTIMIZE")
+    assert (
+        example is None
+        or "by the rules of open-source Delta on Spark, which compares files" in out
+        or by_files
+    )
     assert ("predict" in out) == by_files
     return True
 

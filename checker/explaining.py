@@ -1,7 +1,7 @@
 """The verb ``explain``: why Delta refused a commit, by what its exception says, and by the table's log if it is there.
 
-What is said is held against an example: a litmus test whose transaction ends in the same exception, carried out on
-the model, and once more with that transaction after the others (``checker.auditing.diagnosis``).
+Where the catalogue has an example of it, a litmus test whose transaction ends in the same exception, that is carried out
+on the model, and once more with that transaction after the others (``checker.auditing.diagnosis``).
 """
 
 from __future__ import annotations
@@ -35,14 +35,17 @@ def explain(
     ``version`` is the one that the other commit made, ``failed_after`` the one that the refused job had read.
     ``label``: what errors call the text.
 
-    NoConflict if the text is none of Delta's conflicts, LogError if the log does not read, or does not fit.
+    NoConflict if no conflict is known in the text, LogError if the log does not read, or does not fit.
 
     >>> found = explain("DELTA_CONCURRENT_DELETE_READ.WITH_PARTITION_HINT")
     >>> found.known.name, found.known.retry, found.example.again
-    ('ConcurrentDeleteReadException', 'yes', 'committed')
+    ('ConcurrentDeleteReadException', 'yes', 'no-op')
     """
     pasted = read_pasted(text, label)
-    known = exception_table().exceptions[pasted.name]
+    table_of = exception_table()
+    known = table_of.every[pasted.name]
+    if pasted.condition is not None:
+        known = table_of.conditions[pasted.condition].of_exception(known)
     if table is None:
         return Diagnosis(pasted, known)
     log = open_log(table)

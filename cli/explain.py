@@ -56,7 +56,7 @@ def explain(
     as_json: Json = False,
 ) -> int:
     """With --table and a version alone, no text is read: whom the commits there can have stopped. Exit status 2 if the
-    text is none of Delta's conflicts (of other errors of a write a sentence says what they are), or the log does not have
+    text has no conflict that is known (of other errors of a write a sentence says what they are), or the log does not have
     what it says; else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
@@ -100,6 +100,6 @@ def _text(file: str | None) -> tuple[str, str]:
     general = exception_of(str(file))
     if general is not None and not is_there(path):
         raise NoConflict(
-            f"there is no file {file}; isolitmus show {general.name} says what it means in general"
+            f"there is no file {file}; isolitmus show {file} says what it means in general"
         )
     return read_text(path, NoConflict), str(file)

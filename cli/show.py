@@ -248,13 +248,16 @@ def _engine(name: str) -> _Entry:
 def _exception(name: str) -> _Entry:
     known = exception_of(name)
     assert known is not None
-    example = carry_out_example(known.examples[-1], known.name)
-    every = tuple(one.text for one in known.changes)
+    example = next(iter(known.examples), None)
     lines = [
         f"The check: {known.check}.",
         f"Its error class: {', '.join(known.classes)}",
-        *general_lines(known, every),
-        *example.lines(),
+        *general_lines(known),
+        *(
+            ()
+            if example is None
+            else carry_out_example(example, example.under[0], known.name).lines()
+        ),
         f"More: {known.page}; isolitmus explain FILE says it of yours",
     ]
     return _Entry(known.name, "exception", known.title, known.place, "\n".join(lines))
@@ -268,7 +271,7 @@ KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
     "matrices": (catalogue.matrices, _matrix),
     "workloads": (workloads, _workload),
     "engines": (lambda: list(engines()), _engine),
-    "exceptions": (lambda: list(exception_table().exceptions), _exception),
+    "exceptions": (lambda: list(exception_table().every), _exception),
 }
 
 

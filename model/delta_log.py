@@ -114,6 +114,8 @@ class LogCommit:
     """Delta's reader and writer versions from then on; None: as before."""
     applications: tuple[str, ...] = ()
     """The applications whose version it sets (``txn``)."""
+    domains: tuple[str, ...] = ()
+    """The metadata domains that it sets (``domainMetadata``)."""
 
     @property
     def operation(self) -> str | None:

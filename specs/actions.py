@@ -87,7 +87,7 @@ def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
 def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
     """The commit with these actions: the place of each, its name and its fields."""
     info: Mapping[str, Any] = {}
-    adds, removes, applications, changes = [], [], [], 0
+    adds, removes, applications, domains, changes = [], [], [], [], 0
     metadata = protocol = None
     for where, name, fields in actions:
         match name:
@@ -99,6 +99,8 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
                 changes += 1
             case "txn":
                 applications.append(str(fields.get("appId")))
+            case "domainMetadata":
+                domains.append(str(fields.get("domain")))
             case "commitInfo":
                 info = _info(fields, where)
             case "metaData":
@@ -116,6 +118,7 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
         metadata,
         protocol,
         tuple(applications),
+        tuple(domains),
     )
 
 

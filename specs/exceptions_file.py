@@ -1,15 +1,17 @@
-"""Read the table of Delta's exceptions (``exceptions.toml``): each with its meaning, advice and examples."""
+"""Read the table of exceptions (``exceptions.toml``): of each its meaning, advice and examples, and of which engine it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, get_args
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, get_args
 
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.conflict_exception import (
     ALWAYS,
+    UNKNOWN,
     ConflictChange,
+    ConflictCondition,
     ConflictExample,
     ConflictException,
     When,
@@ -25,18 +27,28 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.toml_file import Node
 
-__all__ = ["ExceptionTable", "OtherError", "exception_of", "exception_table", "read_exceptions"]
+__all__ = [
+    "ExceptionTable",
+    "OtherError",
+    "WritingEngine",
+    "exception_of",
+    "exception_table",
+    "read_exceptions",
+]
 
 FILE = HOME / "exceptions.toml"
 TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
-LISTS = ("classes", "phrases")
+ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")
 RETRY = ("yes", "after a look", "no")
-WHEN = ("winner", "mine", "blind", "level", "version", "where")
+WHEN = ("winner", "mine", "unless", "not_beside", "engine", "blind", "level", "version", "where")
+EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind", "of")
+BOTH = ("delta-serializable", "delta-write-serializable")
+FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "others")
 
 
 @dataclass(frozen=True, slots=True)
 class OtherError:
-    """An error of Delta that is no conflict of two commits."""
+    """An error that is no conflict of two commits."""
 
     says: str
     """What it is, in a sentence."""
@@ -45,16 +57,38 @@ class OtherError:
 
 
 @dataclass(frozen=True, slots=True)
+class WritingEngine:
+    """An engine that writes Delta tables."""
+
+    marks: tuple[str, ...]
+    """Texts that only its errors have."""
+    note: str
+    """How its checks differ from those of Delta on Spark; empty: they do not."""
+
+
+@dataclass(frozen=True)
 class ExceptionTable:
     """All that is known of exceptions, in the order of the file."""
 
     exceptions: Mapping[str, ConflictException]
-    hints: Mapping[str, str]
-    """What the part of an error class after its dot says."""
+    """Those of Delta on Spark."""
+    elsewhere: Mapping[str, ConflictException]
+    """Further ones, which other engines, catalogs and stores raise."""
+    conditions: Mapping[str, ConflictCondition]
+    """Causes of exceptions: what an error class has after its dot, and others."""
+    engines: Mapping[str, WritingEngine]
+    """Engines; of several in one text the first counts."""
     commands: Mapping[str, str]
     """What a job was, by the beginning of a class of its stack trace."""
+    statements: Mapping[str, str]
+    """What a job was, by a regular expression for its statement or call."""
     others: Mapping[str, OtherError]
-    """Errors of Delta that are none of these, by their error classes."""
+    """Errors that are none of these, by their error classes, or a name in small letters."""
+
+    @cached_property
+    def every(self) -> Mapping[str, ConflictException]:
+        """All exceptions."""
+        return {**self.exceptions, **self.elsewhere}
 
 
 @cache
@@ -68,31 +102,50 @@ def exception_table() -> ExceptionTable:
 
 
 def exception_of(name: str) -> ConflictException | None:
-    """The exception of a class or an error class; None if it is none.
+    """The exception of a class or an error class, with the cause after its dot if that is known; None if it is none.
 
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
     ConcurrentAppendException: Another job added a file where yours had read
+    >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
+    ConcurrentAppendException: Another job wrote the same rows as yours
     """
-    plain = name.rpartition("exceptions.")[2]
-    for known in exception_table().exceptions.values():
-        if plain == known.name or plain.partition(".")[0] in known.classes:
-            return known
+    table = exception_table()
+    plain, _, cause = name.rpartition("exceptions.")[2].partition(".")
+    for known in table.every.values():
+        if plain == known.name or plain in known.classes:
+            condition = table.conditions.get(cause)
+            return known if condition is None else condition.of_exception(known)
     return None
 
 
 def read_exceptions(text: str, label: str) -> ExceptionTable:
     """The table that a file holds; LitmusError says what is wrong with it."""
     document = Source(label, text).node()
-    document.keys((*CONFLICTS, "hints", "commands", "others"))
+    document.keys((*CONFLICTS, *FURTHER))
     missing = [name for name in CONFLICTS if name not in document]
     if missing:
         document.refuse(f"the file has no table [{missing[0]}]; each exception of Delta has one")
-    return ExceptionTable(
-        {name: _exception(document.inner(name), name) for name in CONFLICTS},
-        _words(document.inner("hints")),
+    engines = {name: _engine(node) for name, node in document.inner("engines").items()}
+    elsewhere = document.inner("elsewhere").items()
+    table = ExceptionTable(
+        {name: _exception(document.inner(name), name, engines) for name in CONFLICTS},
+        {name: _exception(node, name, engines) for name, node in elsewhere},
+        {
+            name: _condition(node, name, engines)
+            for name, node in document.inner("conditions").items()
+        },
+        engines,
         _words(document.inner("commands")),
+        _words(document.inner("statements")),
         {name: _other(node) for name, node in document.inner("others").items()},
     )
+    for name, condition in table.conditions.items():
+        for one in condition.of:
+            if one not in table.every:
+                document.refuse(
+                    f"conditions.{name}.of names no exception: '{one}'{near(one, table.every)}"
+                )
+    return table
 
 
 def _words(node: Node) -> dict[str, str]:
@@ -105,30 +158,46 @@ def _other(node: Node) -> OtherError:
     return OtherError(node.get("says", str), node.strings("phrases"))
 
 
-def _exception(node: Node, name: str) -> ConflictException:
-    node.keys((*TEXTS, *LISTS, "changes", "examples"))
+def _engine(node: Node) -> WritingEngine:
+    node.table()
+    node.keys(("marks", "note"))
+    return WritingEngine(node.strings("marks"), node.get("note", str, ""))
+
+
+def _exception(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictException:
+    node.table()
+    node.keys(("classes", "phrases", *ADVICE))
+    classes, phrases = node.strings("classes"), node.strings("phrases")
+    if not phrases:
+        node.refuse(f"{node} needs 'phrases' (a list of texts)")
+    return ConflictException(name=name, classes=classes, phrases=phrases, **_advice(node, engines))
+
+
+def _condition(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictCondition:
+    node.table()
+    node.keys(("of", "engine", "phrases", *ADVICE))
+    if not node.strings("of"):
+        node.refuse(f"{node} needs 'of' (a list of exceptions)")
+    engine = _engines(node, engines)
+    phrases = node.strings("phrases")
+    return ConflictCondition(name, node.strings("of"), engine, phrases, _advice(node, engines))
+
+
+def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
+    """What an exception, or a cause of one, says and advises."""
     texts = {key: node.get(key, str) for key in TEXTS}
-    lists = {key: node.strings(key) for key in LISTS}
-    for key, found in lists.items():
-        if not found:
-            node.refuse(f"{node} needs '{key}' (a list of texts)")
     if texts["retry"] not in RETRY:
         node.refuse(f"{node.under('retry')} is {shown(texts['retry'])}; one of {RETRY} is wanted")
-    changes = tuple(_advice(each) for each in _each(node, "changes", ("text", "when")))
-    keys = ("test", "under", "loser", "when")
-    examples = tuple(_example(each) for each in _each(node, "examples", keys))
-    if not changes:
-        node.refuse(f"{node} needs 'changes' (a list of tables)")
-    if not examples or examples[-1].when != ALWAYS:
-        node.refuse(f"{node}: the last of its 'examples' is for any conflict, and has no 'when'")
-    return ConflictException(
-        name=name,
-        classes=lists["classes"],
-        phrases=lists["phrases"],
-        changes=changes,
-        examples=examples,
-        **texts,
-    )
+    keys = ("text", "when")
+    changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
+    if not changes or changes[-1].when != ALWAYS:
+        node.refuse(f"{node}: the last of its 'changes' is for any conflict, and has no 'when'")
+    further = {
+        key: tuple(_change(each, engines) for each in _each(node, key, keys))
+        for key in ("notes", "retries")
+    }
+    examples = tuple(_example(each) for each in _each(node, "examples", EXAMPLE))
+    return {**texts, **further, "changes": changes, "examples": examples}
 
 
 def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
@@ -139,31 +208,62 @@ def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
         yield each
 
 
-def _advice(node: Node) -> ConflictChange:
-    return ConflictChange(node.get("text", str), _when(node))
+def _change(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictChange:
+    return ConflictChange(node.get("text", str), _when(node, engines))
 
 
 def _example(node: Node) -> ConflictExample:
-    test, under = node.get("test", str), node.get("under", str)
-    for known, name in ((shipped("litmus"), test), (shipped("protocols"), under)):
-        if name not in known:
-            node.refuse(f"{node} names what is not in the catalogue: '{name}'{near(name, known)}")
-    return ConflictExample(test, under, node.get("loser", str), _when(node))
+    test, under = node.get("test", str), node.strings("under") or BOTH
+    for known, names in ((shipped("litmus"), (test,)), (shipped("protocols"), under)):
+        for name in names:
+            if name not in known:
+                node.refuse(
+                    f"{node} names what is not in the catalogue: '{name}'{near(name, known)}"
+                )
+    return ConflictExample(
+        test,
+        under,
+        node.get("loser", str),
+        _optional(node, "mine", str),
+        _optional(node, "winner", str),
+        _where(node),
+        _optional(node, "blind", bool),
+        _optional(node, "of", str),
+    )
 
 
-def _when(node: Node) -> When:
+def _optional(node: Node, key: str, kind: type) -> Any:
+    return node.get(key, kind) if key in node else None
+
+
+def _where(node: Node) -> Where | None:
+    where: Where | None = _optional(node, "where", str)
+    if where not in (None, *get_args(Where)):
+        node.refuse(f"{node.under('where')} is {shown(where)}; one of {get_args(Where)} is wanted")
+    return where
+
+
+def _engines(node: Node, known: Mapping[str, WritingEngine]) -> tuple[str, ...]:
+    named = node.strings("engine")
+    for name in named:
+        if name not in (UNKNOWN, *known):
+            node.refuse(f"{node.under('engine')} names no engine: '{name}'{near(name, known)}")
+    return named
+
+
+def _when(node: Node, engines: Mapping[str, WritingEngine]) -> When:
     if "when" not in node:
         return ALWAYS
     said = node.inner("when")
     said.keys(WHEN)
-    where = said.value.get("where")
-    if where not in (None, *get_args(Where)):
-        said.refuse(f"{said.under('where')} is {shown(where)}; one of {get_args(Where)} is wanted")
     return When(
         said.strings("winner"),
         said.strings("mine"),
-        said.get("blind", bool) if "blind" in said else None,
-        said.get("level", str) if "level" in said else None,
-        said.get("version", int) if "version" in said else None,
-        where,
+        said.strings("unless"),
+        said.strings("not_beside"),
+        _engines(said, engines),
+        _optional(said, "blind", bool),
+        _optional(said, "level", str),
+        _optional(said, "version", int),
+        _where(said),
     )

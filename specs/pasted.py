@@ -1,38 +1,52 @@
-r"""Read the text of an exception as somebody pastes it: of Delta, of Databricks or of delta-rs, with what is around it.
+r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink, delta-rs or Trino.
 
 The text may be a log, a notebook's output or JSON with the message in it; lines may be broken anywhere. What the
-message says of the other commit (``Conflicting commit: {…}``) is almost JSON: Delta writes the texts among the
-operation's parameters without quotes.
+message says of the winning commit (``Conflicting commit: {…}``) is almost JSON: Delta writes the texts among the
+operation's parameters without quotes. Which words belong to which exception, cause, engine and command is data
+(``exceptions.toml``).
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.conflict_exception import PastedException
+from isolitmus.model.conflict_exception import UNKNOWN, PastedException
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.exceptions_file import exception_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.model.conflict_exception import Wording
+    from isolitmus.model.conflict_exception import ConflictException
 
 __all__ = ["NoConflict", "conflict_in", "read_pasted"]
 
-SHARED = ("DeltaConcurrentModificationException", "ConcurrentModificationException")
-"""The classes that all conflicts share."""
+SHARED = {
+    "DeltaConcurrentModificationException": "is what all conflicts share",
+    "ConcurrentModificationException": "is what all conflicts share",
+    "CommitFailedError": "is what delta-rs says of any commit that failed, by a conflict or otherwise",
+    "CommitFailedException": "is said of any commit that failed, by a conflict or otherwise",
+}
+"""Classes that do not tell which conflict it is."""
 ERROR_CLASS = re.compile(r"\bDELTA_[A-Z_]+\b")
 SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NEWER = re.compile(
     r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table (?P<table>.{1,300}?)"
     r" \(?committed at version (?P<version>\d{1,18})"
 )
-"""Delta 4.1 and later."""
+"""Delta 4.1 and later, and Databricks."""
 ALTERED = re.compile(
-    r"metadata of the Delta table (?!has been)(?P<table>.{1,300}?) has been changed"
+    r"metadata of the Delta table (?!has been)(?P<table>.{1,300}?) has been changed", re.IGNORECASE
 )
+VERSIONS = (
+    re.compile(r"version (\d{1,18}) already exists", re.IGNORECASE),
+    re.compile(r"existing table version: (\d{1,18})", re.IGNORECASE),
+    re.compile(r"_delta_log/(\d{20})\.json"),
+)
+"""The version that another writer committed first."""
 PARTITIONS = (
     re.compile(
         r"(?:modified|deleted) data in the partition (?P<partition>.{1,300}?) that (?:should|was)"
@@ -41,7 +55,14 @@ PARTITIONS = (
 )
 ROOT = "Files were added to the root of the table"
 EMPTY = "multiple writers are writing to an empty directory"
-FILE = re.compile(r"\(for example (?P<file>.{1,500}?)\) by a concurrent update")
+FILES = (
+    re.compile(r"\(for example (.{1,500}?)\) by a concurrent update"),
+    re.compile(r"deletion vector of\) file (.{1,500}?) that this transaction"),
+)
+DOMAINS = (
+    re.compile(r"metadata domain (\S{1,200}) is added", re.IGNORECASE),
+    re.compile(r"action for the same domain: (\S{1,200}?)\. ", re.IGNORECASE),
+)
 FOLDER = re.compile(r"(?:^|/)([^/=]+=[^/]*)(?=/)")
 COMMIT = re.compile(r"Conflicting commit: ?(?=\{)")
 ENDS: Mapping[str, str] = {"{": "}", "[": "]"}
@@ -49,21 +70,26 @@ SCALAR = re.compile(r"(?:null|true|false|-?\d{1,18}(?:\.\d{1,18})?)(?=[,}\]])")
 KNOWN_VALUES: Mapping[str, Any] = {"null": None, "true": True, "false": False}
 
 
+Mention = tuple[int, int, str]
+"""Where words stand, how long they are (the longest first), and of which exception they are."""
+
+
 class NoConflict(IsolitmusError):
-    """A text that is none of Delta's conflicts."""
+    """A text in which no exception of a conflict is known."""
 
 
 def conflict_in(text: str) -> str | None:
-    """The exception whose message a text has; None if it has none.
+    """The exception of Delta on Spark whose message a text has; None if it has none.
 
     >>> conflict_in("Failed to commit transaction: Metadata changed since last commit.")
     'MetadataChangedException'
     """
-    return next((name for _, name in sorted(_messages(" ".join(text.split())))), None)
+    found = _messages(" ".join(text.split()), exception_table().exceptions)
+    return next((name for *_, name in sorted(found)), None)
 
 
 def read_pasted(text: str, label: str = "the text") -> PastedException:
-    r"""What a text says of a conflict; NoConflict if it is of none.
+    r"""What a text says of a conflict; NoConflict if it is of none that is known.
 
     >>> found = read_pasted(
     ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3] by a concurrent"
@@ -72,32 +98,35 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
     >>> found.name, found.partition, found.operation, found.commit["operationParameters"]
     ('ConcurrentAppendException', 'day=3', 'WRITE', {'mode': 'Append'})
     """
-    flat = " ".join(_unescaped(text).split())
-    found = sorted(_messages(flat)) or sorted(_classes(flat))
+    flat = " ".join(COLOUR.sub("", _unescaped(text)).split())
+    found = _exceptions(flat)
     if not found:
         raise NoConflict(f"{label}: {_instead(flat)}")
-    name = found[0][1]
-    others = tuple(dict.fromkeys(other for _, other in found if other != name))
-    commit = _commit(flat)
+    name = found[0][-1]
+    known = exception_table().exceptions
+    others = tuple(dict.fromkeys(one for *_, one in found if one in known and one != name))
+    commit, around = _commit(flat)
     newer, altered = NEWER.search(flat), ALTERED.search(flat)
-    file = FILE.search(flat)
-    path = file["file"] if file else None
+    path, engine, error_class = _first(FILES, flat), _engine(flat), _error_class(flat, name)
     operation = newer["operation"] if newer else commit.get("operation")
-    table = newer["table"] if newer else altered["table"] if altered else None
-    version = int(newer["version"]) if newer else 0 if EMPTY in flat else None
+    version = newer["version"] if newer else "0" if EMPTY in flat else _first(VERSIONS, flat)
+    mine, told = _mine(around, str(operation))
     return PastedException(
-        name,
-        _error_class(flat, name),
-        _wording(flat),
-        table,
-        version,
-        operation if isinstance(operation, str) else None,
-        _partition(flat, path),
-        ROOT in flat,
-        path,
-        commit,
-        _mine(flat),
-        others,
+        name=name,
+        error_class=error_class,
+        condition=_condition(flat, name, engine, (error_class or "").partition(".")[2]),
+        engine=engine,
+        table=newer["table"] if newer else altered["table"] if altered else None,
+        version=None if version is None else int(version),
+        operation=operation if isinstance(operation, str) else None,
+        partition=_partition(flat, path),
+        everywhere=ROOT in flat,
+        file=path,
+        domain=_first(DOMAINS, flat),
+        commit=commit,
+        mine=mine,
+        told=told,
+        others=others,
     )
 
 
@@ -108,84 +137,136 @@ def _unescaped(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _messages(flat: str) -> Iterator[tuple[int, str]]:
+@cache
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase of the table: ``…`` stands for any text, ``#`` for a number; in small letters."""
+    words = re.escape(phrase.lower()).replace("…", ".{1,300}?").replace(r"\#", r"\d{1,20}\b")
+    return re.compile(words)
+
+
+def _first(patterns: Iterable[re.Pattern[str]], flat: str) -> str | None:
+    """What the first of some patterns that a text has finds there."""
+    found = (pattern.search(flat) for pattern in patterns)
+    return next((match[1] for match in found if match), None)
+
+
+def _has(phrases: Iterable[str], flat: str) -> bool:
+    low = flat.lower()
+    return any(_pattern(phrase).search(low) for phrase in phrases)
+
+
+def _exceptions(flat: str) -> list[Mention]:
+    """Where exceptions stand, by what tells most: a message, a class, words of a cause."""
+    table = exception_table()
+    for found in (
+        _messages(flat, table.exceptions),
+        _messages(flat, table.elsewhere),
+        _classes(flat),
+        ((0, 0, one.of[0]) for one in table.conditions.values() if _has(one.phrases, flat)),
+    ):
+        places = sorted(found)
+        if places:
+            return places
+    return []
+
+
+def _mention(found: re.Match[str], name: str) -> Mention:
+    return found.start(), found.start() - found.end(), name
+
+
+def _messages(flat: str, known: Mapping[str, ConflictException]) -> Iterator[Mention]:
     """Where a message or an error class stands, and of which exception it is."""
-    for name, known in exception_table().exceptions.items():
-        places = [flat.find(phrase) for phrase in known.phrases]
-        for one in known.classes:
-            places += [found.start() for found in re.finditer(rf"\b{one}\b", flat)]
-        yield from ((place, name) for place in places if place >= 0)
+    low = flat.lower()
+    for name, one in known.items():
+        for phrase in one.phrases:
+            yield from (_mention(found, name) for found in _pattern(phrase).finditer(low))
+        for word in one.classes:
+            yield from (_mention(found, name) for found in re.finditer(rf"\b{word}\b", flat))
 
 
-def _classes(flat: str) -> Iterator[tuple[int, str]]:
+def _classes(flat: str) -> Iterator[Mention]:
     for name in exception_table().exceptions:
-        yield from ((found.start(), name) for found in re.finditer(rf"\b{name}\b", flat))
+        yield from (_mention(found, name) for found in re.finditer(rf"\b{name}\b", flat))
 
 
 def _instead(flat: str) -> str:
-    """What a text is that is none of Delta's conflicts, and what would be one."""
+    """What a text is in which no conflict is known, and what would be one."""
     wanted = (
-        "the text of one is wanted, with its class, such as ConcurrentAppendException, or its error class,"
+        "the text of a conflict is wanted, with its class, such as ConcurrentAppendException, or its error class,"
         " such as DELTA_CONCURRENT_APPEND"
     )
     if not flat:
         return f"there is nothing in it; {wanted}"
     for known, error in exception_table().others.items():
-        if re.search(rf"\b{known}\b", flat) or any(phrase in flat for phrase in error.phrases):
-            return f"{known} is no conflict of two commits: {error.says}"
-    shared = next((name for name in SHARED if name in flat), None)
-    if shared is not None:
-        return (
-            f"{shared} is what all conflicts share; the message that belongs to it is wanted, too"
-        )
+        if re.search(rf"\b{known}\b", flat) or _has(error.phrases, flat):
+            which = known if known.isupper() else "this"
+            return f"{which} is no conflict of commits to a Delta table: {error.says}"
+    for shared, says in SHARED.items():
+        if shared in flat:
+            return f"{shared} {says}; the message that belongs to it is wanted, too"
     named = ERROR_CLASS.search(flat) or SOME_EXCEPTION.search(flat)
-    other = f" ({named[0]} is another error)" if named else ""
-    return f"this is none of Delta's conflicts{other}; {wanted}"
+    which = f" ({named[0]} is not known to isolitmus)" if named else ""
+    return f"no exception of a conflict is known here{which}; {wanted}"
 
 
 def _error_class(flat: str, name: str) -> str | None:
-    for one in exception_table().exceptions[name].classes:
+    for one in exception_table().every[name].classes:
         found = re.search(rf"\b{one}(?:\.[A-Z_]+)?\b", flat)
         if found is not None:
             return found[0]
     return None
 
 
-def _wording(flat: str) -> Wording:
-    if "com.databricks." in flat or "Databricks-Runtime/" in flat or "docs.databricks.com" in flat:
-        return "Databricks"
-    if "CommitFailedError" in flat or "Failed to commit transaction" in flat:
-        return "delta-rs"
-    return "delta-rs" if "Commit failed: a concurrent" in flat else "Delta"
+def _engine(flat: str) -> str:
+    engines = exception_table().engines.items()
+    return next((name for name, one in engines if any(m in flat for m in one.marks)), UNKNOWN)
+
+
+def _condition(flat: str, name: str, engine: str, sub_condition: str) -> str | None:
+    """The cause of an exception: by the part of its error class after the dot, by words, or by the engine alone."""
+    for known, one in exception_table().conditions.items():
+        if name not in one.of or (one.engine and engine not in one.engine):
+            continue
+        if known == sub_condition or one.engine or _has(one.phrases, flat):
+            return known
+    return None
 
 
 def _partition(flat: str, path: str | None) -> str | None:
-    for pattern in PARTITIONS:
-        found = pattern.search(flat)
-        if found is not None:
-            return found["partition"].strip("[] ")
-    return ", ".join(FOLDER.findall(path or "")) or None
+    named = _first(PARTITIONS, flat)
+    return named.strip("[] ") if named else ", ".join(FOLDER.findall(path or "")) or None
 
 
-def _mine(flat: str) -> str | None:
-    """What the refused job was: the first of its classes that the stack trace names."""
+def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
+    """The command that failed, and what tells it: the first of its classes in the stack trace, or its statement. Of
+    several statements the first that is not the winner's, if there is one.
+    """
+    table = exception_table()
     found = [
         (place, command)
-        for start, command in exception_table().commands.items()
+        for start, command in table.commands.items()
         if (place := flat.find(f".{start}")) >= 0
     ]
-    return min(found)[1] if found else None
+    if found:
+        return min(found)[1], "stack trace"
+    texts = [
+        (command == winner, match.start(), command)
+        for pattern, command in table.statements.items()
+        if (match := re.search(pattern, flat))
+    ]
+    return (min(texts)[2], "text") if texts else (None, None)
 
 
-# What the message says of the other commit
+# What the message says of the winning commit
 
 
-def _commit(flat: str) -> Mapping[str, Any]:
+def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
+    """What is said of the winning commit, and the text without it."""
     start = COMMIT.search(flat)
     if start is None:
-        return {}
-    said, _ = _value(flat, start.end(), 0)
-    return said if isinstance(said, dict) else {}
+        return {}, flat
+    said, end = _value(flat, start.end(), 0)
+    return (said if isinstance(said, dict) else {}), flat[: start.start()] + flat[end:]
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:

@@ -1,4 +1,4 @@
-"""What ``explain`` finds: why a commit was refused, or whom commits can have stopped; and its words."""
+"""What ``explain`` finds: why a commit aborted, or whom commits can have stopped; and its words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from isolitmus.checker.running.refusals import refusals
 from isolitmus.checker.runs import run
 from isolitmus.checker.telling.draw import timeline
 from isolitmus.checker.telling.words import refusal_words
+from isolitmus.model.conflict import CONFLICTS
+from isolitmus.model.conflict_exception import UNKNOWN, ConflictFacts
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.conflict_exception import (
         ConflictExample,
         ConflictException,
-        ConflictFacts,
         PastedException,
     )
     from isolitmus.model.delta_log import LogCommit, LogFile
@@ -37,24 +38,34 @@ __all__ = ["Diagnosis", "ReplayedExample", "StoppedBy", "carry_out_example", "ge
 
 FILES = 3
 """So many files are named."""
-
-
-OTHER_CHECKS = (
-    "said by delta-rs, whose check of this name may compare other files than Delta's: docs/deltalake.md;"
-    " what follows is of Delta"
+FEW = 3
+"""So many transactions of an example are shown, or those that met."""
+OPEN_SOURCE = " by the rules of open-source Delta on Spark, which compares files"
+"""Said of examples beside the text of another engine."""
+HINTS = ("WITHOUT_HINT", "WITH_PARTITION_HINT", "CONFLICTING_COMMIT")
+"""What an error class has after its dot and is no cause."""
+BY_FILES = (
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentDeleteDeleteException",
 )
+"""Exceptions that `predict` says of two statements."""
+PREDICTED = ("Delta", "Databricks", UNKNOWN)
+"""Engines whose statements `predict` reads."""
 
 
 @dataclass(frozen=True)
 class ReplayedExample:
-    """An example, carried out: how it ended, why, and how the refused transaction ends after the others."""
+    """An example, executed: how it ended, why, and how the aborted transaction ends after the others."""
 
     example: ConflictExample
     """Which."""
+    under: str
+    """The protocol."""
     judged: Judged
     """The run on the model."""
     why: Violation
-    """Why the transaction was refused."""
+    """Why the transaction aborted."""
     later: Judged
     """The run in which it comes after the others."""
 
@@ -69,25 +80,30 @@ class ReplayedExample:
         outcome = self.judged.run.transactions[of.loser].outcome
         return {
             "litmus": of.test,
-            "protocol": of.under,
+            "protocol": self.under,
             "transaction": of.loser,
             "outcome": outcome,
             "again": self.again,
         }
 
-    def lines(self) -> Iterator[str]:
-        """The example for a person."""
+    def lines(self, kind: str = "") -> Iterator[str]:
+        """The example for a person; ``kind`` says of what it is one."""
         of = self.example
-        yield f"An example, {of.test} under {of.under}:"
-        statements = self.judged.litmus.transactions.items()
-        width = max(len(name) for name, _ in statements)
-        for name, statement in statements:
-            yield f"  {name:<{width}}  {brief(statement.sql)}"
+        yield f"An example{kind}, {of.test} under {self.under}:"
+        statements = self.judged.litmus.transactions
+        met = {name for edge in self.why.cycle for name in (edge.source, edge.target)}
+        shown = [name for name in statements if len(statements) <= FEW or name in met]
+        width = max(map(len, shown))
+        for name in shown:
+            yield f"  {name:<{width}}  {brief(statements[name].sql)}"
         for line in timeline(self.judged.litmus.schedule, self.judged.run).splitlines():
-            yield f"  {line}"
+            if line.split()[0] in shown:
+                yield f"  {line}"
+        if len(shown) < len(statements):
+            yield f"  ({many(len(statements) - len(shown), 'other transaction')} of it left out here)"
         yield from (f"  {line}" for line in refusal_words(self.why))
         yield f"  Run after the others, {of.loser} {ENDS.get(self.again, f'ends with {self.again}')}."
-        yield f"  See it on Delta: isolitmus run {of.test} --protocol {of.under} --engine delta"
+        yield f"  See it on Delta: isolitmus run {of.test} --protocol {self.under} --engine delta"
 
 
 ENDS = {"committed": "commits", "no-op": "finds nothing left to do"}
@@ -95,16 +111,16 @@ ENDS = {"committed": "commits", "no-op": "finds nothing left to do"}
 
 @dataclass(frozen=True)
 class Diagnosis(Readable):
-    """Why a commit was refused."""
+    """Why a commit aborted."""
 
     pasted: PastedException
     """What its exception says."""
     known: ConflictException
-    """What is known of such exceptions."""
+    """What is known of such exceptions, with that cause."""
     stopped: Stopper | None = None
     """The commit that stopped it, if the table's log was looked at."""
     later: LogCommit | None = None
-    """The first commit after that by the same command as the refused job: perhaps its next attempt."""
+    """The first commit after that by the same command as the aborted job: perhaps its next attempt."""
 
     @property
     def facts(self) -> ConflictFacts:
@@ -128,32 +144,34 @@ class Diagnosis(Readable):
         """The files of the other commit where the two met, as far as the log says."""
         return () if self.stopped is None else meeting_files(self.pasted, self.stopped.commit)
 
-    @property
-    def hint(self) -> str:
-        """What the second part of the error class says."""
-        return exception_table().hints.get(self.pasted.hint, "")
-
     @cached_property
     def changes(self) -> tuple[str, ...]:
-        """What can be changed about it."""
+        """What can be changed about it, what fits best first."""
         return self.known.advice(self.facts)
 
     @cached_property
-    def example(self) -> ReplayedExample:
-        """The example that is most like it, carried out on the model."""
-        return carry_out_example(self.known.example(self.facts), self.known.name)
+    def example(self) -> ReplayedExample | None:
+        """The example that is most like it, executed on the model; None if the catalogue has none."""
+        found = self.known.example(self.facts)
+        under = None if found is None else found.protocol(self.facts)
+        if found is None or under is None:
+            return None
+        return carry_out_example(found, under, self.known.name)
 
     def to_json(self) -> dict[str, object]:
         """The diagnosis as docs/interface.md, 6, has it."""
-        facts = self.facts
+        facts, example = self.facts, self.example
         return {
             "exception": self.known.name,
             "error_class": self.pasted.error_class,
-            "wording": self.pasted.wording,
+            "condition": self.pasted.condition,
+            "engine": None if self.pasted.engine == UNKNOWN else self.pasted.engine,
+            "title": self.known.title,
             "check": self.known.check,
             "place": self.known.place,
             "table": self.pasted.table,
             "partition": self.pasted.partition,
+            "domain": self.pasted.domain,
             "files": [file.path for file in self.met] or list(filter(None, [self.pasted.file])),
             "winner": {
                 "version": facts.version,
@@ -164,11 +182,12 @@ class Diagnosis(Readable):
             },
             "mine": facts.mine,
             "later": None if self.later is None else self.later.version,
-            "meaning": self.known.meaning,
+            "meaning": self.known.means(facts),
             "retry": self.known.retry,
-            "retrying": self.known.retrying,
+            "retrying": self.known.retried(facts),
             "changes": list(self.changes),
-            "example": self.example.to_json(),
+            "next": list(self.next_steps()),
+            "example": None if example is None else example.to_json(),
             "page": self.known.page,
         }
 
@@ -176,29 +195,69 @@ class Diagnosis(Readable):
         return few(self.lines(), 60)
 
     def lines(self) -> Iterator[str]:
-        """The diagnosis for a person."""
+        """The diagnosis for a person: what to do in three lines, then the rest."""
         known, pasted = self.known, self.pasted
-        named = f" ({pasted.error_class})" if pasted.error_class else ""
-        yield f"{known.name}{named}: {known.title}"
-        yield f"  the check: {known.check} (docs/delta.md, 2.3; {known.place})"
-        if pasted.wording == "delta-rs":
-            yield f"  {OTHER_CHECKS}"
-        yield from (f"  {line}" for line in (*self._other(), *self._where(), *self._mine()))
-        if self.hint:
-            yield f"  {pasted.hint}: {self.hint}"
-        yield from (f"  {line}" for line in general_lines(known, self.changes))
-        yield from (f"  {line}" for line in self.example.lines())
-        yield f"  More: {known.page}"
+        first, *others = self.changes
+        yield f"Retry? {known.retry.capitalize()}. {known.retried(self.facts)}"
+        yield f"What stopped it? {known.title}{self._winner()}."
+        yield f"What to change? {first}"
+        yield ""
+        said = filter(None, (pasted.error_class, pasted.engine.replace(UNKNOWN, "")))
+        named = f" ({words})" if (words := ", ".join(said)) else ""
+        checks = "docs/delta.md, 2.3; " if "ConflictChecker.scala" in known.place else ""
+        if self._foreign and pasted.condition is None and known.name in CONFLICTS:
+            checks = f"in Delta on Spark: {checks}"
+        yield f"{known.name}{named}: {known.check} ({checks}{known.place})"
+        yield from (f"  {line}" for line in self._source())
+        yield from (f"  {line}" for line in (*self._details(), *self._where(), *self._mine()))
+        yield f"  What it means: {known.means(self.facts)}"
+        if others:
+            yield "  What else to change:"
+            yield from (f"    - {one}" for one in others)
+        if self.example is not None:
+            yield from (f"  {line}" for line in self.example.lines(self._kind()))
+        yield from (f"  Next: {step}" for step in self.next_steps())
+        yield f"  More: {self.known.page}"
         if pasted.others:
             yield f"  The text has {', '.join(pasted.others)}, too: give it alone to have that explained."
 
-    def _other(self) -> Iterator[str]:
-        """The commit that stopped it."""
+    def next_steps(self) -> Iterator[str]:
+        """Commands that say more."""
+        if self.stopped is None:
+            named = "" if self.facts.version is not None else " --failed-after V"
+            yield (
+                f"isolitmus explain FILE --table PATH{named} names the commit, and the files where the two met"
+                + (" (V: the version that your job had read)" if named else "")
+            )
+        rows = self.pasted.engine == "Databricks" and self.pasted.condition is not None
+        if self.known.name in BY_FILES and self.pasted.engine in PREDICTED and not rows:
+            rules = ", by open-source Delta's rules" if self.pasted.engine != "Delta" else ""
+            yield (
+                "isolitmus predict --table PATH yours.sql other.sql --remedies says of the two statements when they"
+                f" conflict, and what would end it{rules}"
+            )
+
+    def _kind(self) -> str:
+        """What an example is one of."""
+        assert self.example is not None
+        of, facts = self.example.example, self.facts
+        *_, winner, mine, _ = of.likeness(facts) or (False,) * 5
+        said = [f" of {of.mine}" * mine, f" beside {of.winner}" * winner]
+        unlike = (facts.mine is not None and not mine) or (facts.winner is not None and not winner)
+        pair = " with other commands" if unlike else "".join(said)
+        return pair + (OPEN_SOURCE if self._foreign else "")
+
+    @property
+    def _foreign(self) -> str:
+        """How the engine's checks differ from those of Delta on Spark; empty: they do not, or it is not known."""
+        engine = exception_table().engines.get(self.pasted.engine)
+        return "" if engine is None else engine.note
+
+    def _winner(self) -> str:
+        """The commit that stopped it, in a few words, after what it did."""
         if self.stopped is not None:
-            yield f"stopped by: {self.stopped.commit.words}"
-            yield from (f"  {line}" for line in _details(self.stopped.commit))
-            return
-        facts = self.facts
+            return f": {self.stopped.commit.words}"
+        facts, pasted = self.facts, self.pasted
         said = [
             facts.winner,
             {True: "a blind append", False: "not a blind append", None: None}[facts.blind],
@@ -208,22 +267,40 @@ class Diagnosis(Readable):
             else f"which had read version {self.read_by_winner}",
         ]
         words = ", ".join(filter(None, said))
-        of = f" of {self.pasted.table}" if self.pasted.table else ""
-        if facts.version is not None:
-            yield f"stopped by: version {facts.version}{of}{words and f' ({words})'}"
-        elif words:
-            yield f"stopped by: a commit{of} ({words})"
-        elif of:
-            yield f"the table: {self.pasted.table}"
+        of = f" of {pasted.table}" if pasted.table else ""
+        version = "a commit" if facts.version is None else f"version {facts.version}"
+        domain = f" that sets {pasted.domain}" if pasted.domain else ""
+        if not (words or of or domain or facts.version is not None):
+            return "; the text does not name the commit"
+        where = f", in partition {pasted.partition}" if pasted.partition else ""
+        return f": {version}{of}{words and f' ({words})'}{domain}{where}"
+
+    def _source(self) -> Iterator[str]:
+        """Whose words the text has, and what is not known of them."""
+        if self._foreign and self.known.name in CONFLICTS:
+            yield self._foreign
+        unknown = self.pasted.sub_condition
+        if unknown and unknown not in (*HINTS, self.pasted.condition):
+            yield f"{unknown} is not known to isolitmus; what follows is of {self.known.name} in general"
+
+    def _details(self) -> Iterator[str]:
+        """Further things that are known of the commit that stopped it."""
+        if self.stopped is not None:
+            yield from _details(self.stopped.commit)
+            return
         predicate = (self.pasted.commit.get("operationParameters") or {}).get("predicate")
         if predicate:
-            yield f"  its condition: {brief(str(predicate), 200)}"
+            yield f"its condition: {brief(str(predicate), 200)}"
 
     def _where(self) -> Iterator[str]:
         met = self.met
         if self.pasted.partition is not None:
             yield f"where: partition {self.pasted.partition}"
-        elif self.facts.where == "table" and self.known.name != "ConcurrentTransactionException":
+        elif (
+            self.facts.where == "table"
+            and self.known.name in BY_FILES
+            and self.pasted.condition is None
+        ):
             yield "where: no partition is named; any file of the table counts"
         names = [file.path for file in met] or list(filter(None, [self.pasted.file]))
         if names:
@@ -232,7 +309,7 @@ class Diagnosis(Readable):
 
     def _mine(self) -> Iterator[str]:
         if self.pasted.mine is not None:
-            yield f"your job: {self.pasted.mine}, by the stack trace"
+            yield f"your job: {self.pasted.mine}, by the {self.pasted.told}"
         if self.later is not None:
             yield f"since then: {self.later.words}; perhaps your job, run again"
 
@@ -295,20 +372,25 @@ def _details(commit: LogCommit) -> Iterator[str]:
         yield ", ".join(f"{k}: {brief(str(v), 120)}" for k, v in parameters.items())
 
 
-def general_lines(known: ConflictException, changes: tuple[str, ...]) -> Iterator[str]:
-    """What an exception means, and what to do."""
-    yield f"What it means: {known.meaning}"
-    yield f"Run it again? {known.retry.capitalize()}. {known.retrying}"
+def general_lines(known: ConflictException) -> Iterator[str]:
+    """What an exception means, and what to do, whatever the conflict was."""
+    yield f"What it means: {known.means(ConflictFacts())}"
+    yield f"Retry? {known.retry.capitalize()}. {known.retrying}"
     yield "What to change:"
-    yield from (f"  - {one}" for one in changes)
+    yield from (f"  - {one.text}" for one in known.changes)
+    table = exception_table()
+    causes = [one for one in table.conditions.values() if known.name in one.of]
+    if causes and known is table.every[known.name]:
+        yield "Causes with advice of their own (isolitmus explain says it):"
+        yield from (f"  - {one.name}: {one.instead['title']}" for one in causes)
 
 
-def carry_out_example(example: ConflictExample, name: str) -> ReplayedExample:
-    """An example of an exception, carried out on the model under its protocol.
+def carry_out_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:
+    """An example of an exception, executed on the model under a protocol.
 
     IsolitmusError if its transaction does not end in that exception.
     """
-    test, spec = litmus(example.test), protocol(example.under)
+    test, spec = litmus(example.test), protocol(under)
     assert isinstance(test, Litmus)
     judged = run(test, spec)
     assert judged.execution is not None
@@ -316,9 +398,9 @@ def carry_out_example(example: ConflictExample, name: str) -> ReplayedExample:
     if judged.run.transactions[example.loser].outcome != name:
         raise IsolitmusError(
             f"{example.test} is an example of {name}, but {example.loser} ends with"
-            f" {judged.run.transactions[example.loser].outcome} under {example.under}"
+            f" {judged.run.transactions[example.loser].outcome} under {under}"
         )
     steps = [str(step) for step in test.schedule.steps if step.transaction != example.loser]
     after = Schedule.parse(" ".join([*steps, example.loser]), test.transactions)
     later = run(replace(test, schedule=after), spec)
-    return ReplayedExample(example, judged, why[example.loser], later)
+    return ReplayedExample(example, under, judged, why[example.loser], later)

@@ -35,6 +35,8 @@ FARTHEST = 10_000
 """So many of the newest commits are looked through for what a message names."""
 FOLDERS = 4
 """So many partitions are named."""
+RESOLVED = "delta.rowTracking"
+"""The metadata domain that two commits may both set (ConflictChecker.scala, checkIfDomainMetadataConflict)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def _fitting(log: DeltaLog, pasted: PastedException, found: Stopper) -> Stopper:
 
 def _unlike(pasted: PastedException, commit: LogCommit) -> str:
     """Why a commit cannot be the one that a message speaks of; nothing if it can."""
-    if pasted.name not in stopper(commit).stops:
+    if pasted.name in CONFLICTS and pasted.name not in stopper(commit).stops:
         return f"{commit.words} cannot have caused {pasted.name}"
     one, other = pasted.operation, commit.operation
     if one and other and one != "TRANSACTION" and one.upper() != other.upper():
@@ -202,8 +204,14 @@ def _delete_delete(commit: LogCommit) -> str:
 
 
 def _application(commit: LogCommit) -> str:
-    names = ", ".join(commit.applications[:FOLDERS])
-    return f"another run of {names}" if names else ""
+    domains = [name for name in commit.domains if name != RESOLVED]
+    said = (
+        ("another run of ", commit.applications, ""),
+        ("who sets the metadata domain ", domains, ", too"),
+    )
+    return "; ".join(
+        f"{before}{', '.join(names[:FOLDERS])}{after}" for before, names, after in said if names
+    )
 
 
 def _metadata(commit: LogCommit) -> str:

@@ -3,8 +3,13 @@
 import io
 import json
 import sys
+from itertools import product
 
 import pytest
+from case_checks import check_cases
+
+from isolitmus.checker.explaining import explain
+from isolitmus.specs.exceptions_file import exception_table
 
 MESSAGE = (
     "delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] Transaction conflict"
@@ -50,16 +55,25 @@ def give(monkeypatch, text):
 def test_a_text_alone(call, pasted):
     status, out, err = call("explain", pasted(message()))
     assert (status, err) == (0, "")
-    first, _, third, where, mine, *_ = out.splitlines()
-    assert first == (
-        "ConcurrentAppendException (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT): Another job added a file where yours"
-        " had read"
+    retry, winner, change, empty, check, where, mine, *_ = out.splitlines()
+    assert retry.startswith("Retry? Yes. It then reads what the other job wrote")
+    assert winner == (
+        "What stopped it? Another job added a file where yours had read: version 2 of t (WRITE), in partition part=0."
     )
-    assert third == "  stopped by: version 2 of t (WRITE)"
+    assert change.startswith(
+        "What to change? Where a partition is named: if your job is about another one"
+    )
+    assert empty == ""
+    assert check == (
+        "ConcurrentAppendException (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT, Delta): a file that the other commit added meets"
+        " what yours read (docs/delta.md, 2.3; ConflictChecker.scala 1134-1161 in Delta 4.4.0)"
+    )
     assert (where, mine) == ("  where: partition part=0", "  your job: DELETE, by the stack trace")
-    assert "Run it again? Yes." in out
+    assert "An example of DELETE beside WRITE, reorder under delta-serializable:" in out
     assert "so delete cannot commit: ConcurrentAppendException" in out
     assert "Run after the others, delete commits." in out
+    assert "Next: isolitmus explain FILE --table PATH names the commit" in out
+    assert "Next: isolitmus predict --table PATH yours.sql other.sql --remedies" in out
     assert "docs/conflicts.md#concurrentappendexception" in out
 
 
@@ -67,8 +81,168 @@ def test_what_delta_rs_says_is_not_taken_for_deltas(call, pasted):
     text = "Failed to commit transaction: 15\nCaused by: a concurrent transaction deleted data this operation read"
     _, out, _ = call("explain", pasted(text))
     assert "said by delta-rs, whose check of this name may compare other files" in out
+    assert "by the rules of open-source Delta on Spark" in out
+    assert "in Delta on Spark: docs/delta.md, 2.3" in out
     _, out, _ = call("explain", pasted(message()))
     assert "delta-rs, whose" not in out
+
+
+def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
+    """Case k5: rows were compared, so no remedy by partitions, no row-level concurrency to turn on, no example by file."""
+    text = (
+        "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] Transaction conflict detected. A concurrent MERGE added data to table"
+        " shop.orders committed at version 412. The concurrent operation modified the same rows that this transaction"
+        " attempted to modify. Please retry the operation. SQLSTATE: 2D521"
+    )
+    status, out, _ = call("explain", pasted(text))
+    assert status == 0
+    retry, winner, change, *_ = out.splitlines()
+    assert retry.startswith("Retry? Yes.")
+    assert (
+        winner
+        == "What stopped it? Another job wrote the same rows as yours: version 412 of shop.orders (MERGE)."
+    )
+    assert "keys of their own" in change
+    assert "Row-level concurrency is on" in out
+    assert "INSERT" not in out
+    assert (
+        "An example with other commands by the rules of open-source Delta on Spark, which compares files, two-updates"
+        in out
+    )
+    for wrong in ("is not looked at", "deletion vectors", "where:", "predict"):
+        assert wrong not in out
+
+
+CLASSES = (
+    "DELTA_CONCURRENT_APPEND",
+    "DELTA_CONCURRENT_DELETE_READ",
+    "DELTA_CONCURRENT_DELETE_DELETE",
+)
+BY_ROWS = ("ROW_LEVEL_CHANGES", "ALLOTTED_TIME_EXCEEDED")
+
+
+def answers_in_agreement(error_class, hint, winner):
+    text = f"[{error_class}.{hint}] Transaction conflict detected. A concurrent {winner} added data to table t committed at version 4."
+    found = explain(text)
+    out = "\n".join(found.lines())
+    first = [line.partition("? ")[0] for line in out.splitlines()[:4]]
+    assert first == ["Retry", "What stopped it", "What to change", ""]
+    assert f"version 4 of t ({winner})" in out.splitlines()[1]
+    by_rows, by_files = hint in BY_ROWS, hint in ("WITHOUT_HINT", "WITH_PARTITION_HINT")
+    assert not (
+        by_rows
+        and any(words in out for words in ("any file", "not looked at", "enableDeletionVectors"))
+    )
+    example = found.example and found.example.example
+    assert example is None or (example.winner == "OPTIMIZE") == (winner == "OPTIMIZE")
+    assert (
+        example is None
+        or "by the rules of open-source Delta on Spark, which compares files" in out
+        or by_files
+    )
+    assert ("predict" in out) == by_files
+    return True
+
+
+def test_no_line_of_an_answer_contradicts_another_one_whatever_the_sub_condition():
+    hints = [
+        name for name, one in exception_table().conditions.items() if len(one.of) == len(CLASSES)
+    ]
+    cases = product(CLASSES, (*hints, "WITHOUT_HINT", "WITH_PARTITION_HINT"), ("MERGE", "OPTIMIZE"))
+    assert len(check_cases(answers_in_agreement, cases)) == 72
+
+
+def test_a_metadata_domain_is_no_query_that_was_started_twice(call, pasted):
+    """Case k3."""
+    text = "io.delta.exceptions.ConcurrentTransactionException: A conflicting metadata domain delta.clustering is added."
+    _, out, _ = call("explain", pasted(text))
+    retry, winner, change, *_ = out.splitlines()
+    assert retry.startswith("Retry? After a look. See what the other job has set")
+    assert (
+        winner
+        == "What stopped it? Two jobs set one metadata domain of the table: a commit that sets delta.clustering."
+    )
+    assert (
+        change
+        == "What to change? Alter the table in one place, before the jobs start, and not in each of them."
+    )
+    assert "An example, clustering-twice under delta-serializable:" in out
+    assert "checkpoint" not in out
+
+
+def test_what_another_engine_says_is_a_conflict_too(call, pasted):
+    """Case k4; of what Delta on Spark has no class for there is no example."""
+    text = "deltalake.exceptions.CommitFailedError: Delta transaction failed, version 0 already exists."
+    status, out, err = call("explain", pasted(text))
+    assert (status, err) == (0, "")
+    retry, winner, change, *_ = out.splitlines()
+    assert retry.startswith("Retry? After a look. See what is in the table")
+    assert winner == "What stopped it? Two writers made the table at the same time: version 0."
+    assert change == "What to change? Create the table once, before the jobs start."
+    assert "docs/conflicts.md#other-engines" in out
+    _, out, _ = call("explain", pasted(text), "--json")
+    found = json.loads(out)
+    keys = ("exception", "condition", "engine", "example")
+    assert [found[key] for key in keys] == [
+        "VersionAlreadyExists",
+        "TABLE_MADE_TWICE",
+        "delta-rs",
+        None,
+    ]
+
+
+def test_a_sub_condition_that_is_not_known_is_said_to_be_none(call, pasted):
+    _, out, _ = call("explain", pasted("[DELTA_CONCURRENT_APPEND.SOMETHING_NEW] x"))
+    assert (
+        "SOMETHING_NEW is not known to isolitmus; what follows is of ConcurrentAppendException in general"
+        in out
+    )
+    _, out, _ = call("explain", pasted(message()))
+    assert "is not known to isolitmus" not in out
+
+
+def test_few_transactions_of_a_long_example_are_shown(call, pasted):
+    text = message(operation="UPDATE").replace("DeleteCommand", "MergeIntoCommand")
+    _, out, _ = call("explain", pasted(text))
+    assert "An example of MERGE beside UPDATE, rows-of-one-file under delta-serializable:" in out
+    assert "(6 other transactions of it left out here)" in out
+
+
+def test_the_example_says_of_what_it_is_one(call, pasted):
+    other = message(operation="MERGE").replace("DeleteCommand", "UpdateCommand")
+    beside = "ConcurrentAppendException: a concurrent OPTIMIZE added data to table t committed at version 3."
+    unlike = message(operation="CLONE").replace("DeleteCommand", "RestoreTableCommand")
+    for text, said in (
+        (other, "with other commands, "),
+        (beside, "beside OPTIMIZE, "),
+        (unlike, None),
+    ):
+        _, out, _ = call("explain", pasted(text))
+        assert ("An example" in out) == (said is not None)
+        assert said is None or f"An example {said}" in out
+
+
+def test_the_log_says_which_commit_set_the_domain(call, pasted, delta):
+    path = delta.table(
+        delta.append(0, "f1"),
+        [
+            delta.info("CLUSTER BY", 1, True),
+            {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}"}},
+        ],
+    )
+    text = (
+        "ConcurrentTransactionException: A conflicting metadata domain delta.clustering is added."
+    )
+    status, out, _ = call("explain", pasted(text), "--table", path, "--failed-after", "1")
+    assert status == 0
+    assert (
+        "What stopped it? Two jobs set one metadata domain of the table: version 2 (CLUSTER BY"
+        in out
+    )
+    status, out, _ = call("explain", "--table", path, "--version", "2")
+    assert (
+        "ConcurrentTransactionException: who sets the metadata domain delta.clustering, too" in out
+    )
 
 
 def test_standard_input(call, pasted, monkeypatch):
@@ -84,18 +258,22 @@ def test_with_the_table_the_commit_is_named(call, pasted, table):
     status, out, _ = call("explain", pasted(message()), "--table", table)
     assert status == 0
     lines = out.splitlines()
-    assert lines[2:8] == [
-        "  stopped by: version 2 (WRITE: 1 file added in part=0, a blind append)",
-        "    it had read version 1, was checked at WriteSerializable, by Apache-Spark/4.2.0 Delta-Lake/4.4.0",
-        "    mode: Append",
+    assert lines[1] == (
+        "What stopped it? Another job added a file where yours had read:"
+        " version 2 (WRITE: 1 file added in part=0, a blind append)."
+    )
+    assert lines[5:10] == [
+        "  it had read version 1, was checked at WriteSerializable, by Apache-Spark/4.2.0 Delta-Lake/4.4.0",
+        "  mode: Append",
         "  where: partition part=0",
         "  file: f2",
         "  your job: DELETE, by the stack trace",
     ]
     assert (
-        lines[8]
+        lines[10]
         == "  since then: version 4 (DELETE: 2 files removed in part=0); perhaps your job, run again"
     )
+    assert "Next: isolitmus explain" not in out
 
 
 def test_the_document(call, pasted, table):
@@ -115,6 +293,12 @@ def test_the_document(call, pasted, table):
         "read_version": 1,
     }
     assert found["example"]["outcome"] == "ConcurrentAppendException"
+    assert (found["engine"], found["condition"], found["title"]) == (
+        "Delta",
+        None,
+        "Another job added a file where yours had read",
+    )
+    assert [step.split()[1] for step in found["next"]] == ["predict"]
 
 
 def test_a_message_without_a_version_is_found_by_what_it_says_of_the_commit(call, pasted, delta):
@@ -204,7 +388,7 @@ def test_an_application_and_metadata_stop_their_kind(call, delta):
 @pytest.mark.parametrize(
     ("text", "words", "reason"),
     [
-        ("hello", (), "error.txt: this is none of Delta's conflicts"),
+        ("hello", (), "error.txt: no exception of a conflict is known here"),
         ("", (), "error.txt: there is nothing in it"),
         (message(version=9), ("--table", "t"), "there is no version 9 in the log; it has 0 to 4"),
         (message(part=1), ("--table", "t"), "has no file in partition part=1, which the message names"),
@@ -233,9 +417,19 @@ def test_a_log_without_the_version(call, table, option):
 
 def test_an_exception_for_a_file_leads_to_show(call):
     status, _, err = call("explain", "DELTA_CONCURRENT_APPEND")
-    assert (status, "isolitmus show ConcurrentAppendException" in err) == (2, True)
+    assert (status, "isolitmus show DELTA_CONCURRENT_APPEND says" in err) == (2, True)
     status, _, err = call("explain", "nothing.txt")
     assert (status, "cannot read nothing.txt" in err) == (2, True)
+
+
+def test_show_of_a_cause_is_of_that(call):
+    status, out, _ = call("show", "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
+    assert status == 0
+    assert out.startswith(
+        "ConcurrentAppendException (exception): Another job wrote the same rows as yours"
+    )
+    assert "is not looked at" not in out
+    assert "Causes with advice" not in out
 
 
 @pytest.mark.slow
@@ -247,3 +441,4 @@ def test_show_says_it_in_general(call, name):
     assert "so restore cannot commit: ConcurrentWriteException" in out
     status, out, _ = call("show", "exceptions")
     assert out.count("Exception ") == 7
+    assert "VersionAlreadyExists" in out

@@ -1,6 +1,8 @@
-"""Texts of exceptions as people paste them: in the words of several releases, of Databricks and of delta-rs.
+"""Texts of exceptions as people paste them: in the words of several releases and engines.
 
-They are made up, in the form that the sources give them (DeltaErrors.scala, delta-error-classes.json, conflict_checker.rs).
+They are made up, in the form that the sources give them (DeltaErrors.scala, delta-error-classes.json, DeltaErrors.java and
+the exceptions of Delta Kernel, UCTokenBasedRestClient.java, conflict_checker.rs and errors.rs of delta-rs, DeltaLakeMetadata.java
+of Trino, Databricks' list of error conditions).
 """
 
 import json
@@ -65,23 +67,23 @@ def said(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (OLD, {"name": "ConcurrentAppendException", "wording": "Delta", "operation": "WRITE",
-               "partition": "day=3, part=0", "mine": "MERGE"}),
-        (NEW, {"name": "ConcurrentDeleteReadException", "wording": "Delta", "operation": "OPTIMIZE",
+        (OLD, {"name": "ConcurrentAppendException", "engine": "Delta", "operation": "WRITE",
+               "partition": "day=3, part=0", "mine": "MERGE", "told": "stack trace"}),
+        (NEW, {"name": "ConcurrentDeleteReadException", "engine": "unknown", "operation": "OPTIMIZE",
                "error_class": "DELTA_CONCURRENT_DELETE_READ.WITH_PARTITION_HINT",
                "table": "spark_catalog.shop.orders", "version": 12, "partition": "day=2026-01-02"}),
-        (DATABRICKS, {"name": "ConcurrentAppendException", "wording": "Databricks", "operation": "MERGE",
-                      "error_class": "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES",
-                      "table": "main.shop.orders", "version": 77, "mine": "MERGE"}),
-        (ROOT, {"name": "ConcurrentAppendException", "wording": "Databricks", "everywhere": True}),
-        (RUST, {"name": "ConcurrentDeleteDeleteException", "wording": "delta-rs"}),
-        (FILE, {"name": "ConcurrentDeleteDeleteException", "wording": "Delta",
+        (DATABRICKS, {"name": "ConcurrentAppendException", "engine": "Databricks", "operation": "MERGE",
+                      "error_class": "DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES", "condition": "ROW_LEVEL_CHANGES",
+                      "table": "main.shop.orders", "version": 77, "mine": "MERGE", "told": "stack trace"}),
+        (ROOT, {"name": "ConcurrentAppendException", "engine": "Databricks", "everywhere": True}),
+        (RUST, {"name": "ConcurrentDeleteDeleteException", "engine": "delta-rs"}),
+        (FILE, {"name": "ConcurrentDeleteDeleteException", "engine": "unknown",
                 "partition": "org=15, day=3", "file": "org=15/day=3/part-0.c000.snappy.parquet"}),
-        (ALTERED, {"name": "MetadataChangedException", "wording": "Delta", "table": "main.t",
+        (ALTERED, {"name": "MetadataChangedException", "engine": "unknown", "table": "main.t",
                    "error_class": "DELTA_METADATA_CHANGED"}),
-        (STREAM, {"name": "ConcurrentTransactionException", "wording": "Delta"}),
-        (LARGE, {"name": "ConcurrentWriteException", "wording": "Delta"}),
-        ("ConcurrentWriteException", {"name": "ConcurrentWriteException", "wording": "Delta"}),
+        (STREAM, {"name": "ConcurrentTransactionException", "engine": "unknown"}),
+        (LARGE, {"name": "ConcurrentWriteException", "engine": "unknown"}),
+        ("ConcurrentWriteException", {"name": "ConcurrentWriteException", "engine": "unknown"}),
     ],
 )  # fmt: skip
 def test_what_a_text_says(text, expected):
@@ -122,24 +124,169 @@ def test_a_message_counts_more_than_the_names_around_it():
     assert read_pasted(f"{NEW}\n{OLD}").others == ("ConcurrentAppendException",)
 
 
-@pytest.mark.parametrize("name", CONFLICTS)
+EVERY = exception_table().every
+
+
+def written(phrase):
+    """A message that has a phrase of the table."""
+    return phrase.replace("…", "some words of it").replace("#", "17")
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_each_phrase_and_each_class_is_known_by_itself(name):
-    known = exception_table().exceptions[name]
-    for text in (name, f"io.delta.exceptions.{name}: ", *known.classes, *known.phrases):
-        assert read_pasted(f"x {text} y").name == name
-    assert {conflict_in(phrase) for phrase in known.phrases} == {name}
+    known = EVERY[name]
+    phrases = [written(phrase) for phrase in known.phrases]
+    names = (name, f"io.delta.exceptions.{name}: ") if name in CONFLICTS else ()
+    for text in (
+        *names,
+        *known.classes,
+        *phrases,
+        *(p.lower() for p in phrases),
+        *(p.upper() for p in phrases),
+    ):
+        assert read_pasted(f"x {text} y").name == name, text
+    assert {conflict_in(phrase) for phrase in phrases} == {name if name in CONFLICTS else None}
+
+
+CONDITIONS = exception_table().conditions
+CLASSES = {
+    "ConcurrentAppendException": "DELTA_CONCURRENT_APPEND",
+    "ConcurrentDeleteReadException": "DELTA_CONCURRENT_DELETE_READ",
+    "ConcurrentDeleteDeleteException": "DELTA_CONCURRENT_DELETE_DELETE",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in CONDITIONS.items() if set(one.of) == set(CLASSES)]
+)
+def test_a_sub_condition_of_databricks_is_known_by_its_name_and_by_its_words(name):
+    for exception, error_class in CLASSES.items():
+        found = read_pasted(f"[{error_class}.{name}] Transaction conflict detected.")
+        assert (found.name, found.condition, found.engine) == (exception, name, "Databricks")
+        for phrase in CONDITIONS[name].phrases:
+            assert read_pasted(f"{exception}: {written(phrase)} itself.").condition == name
+    assert (
+        read_pasted(f"Please retry. {written(CONDITIONS[name].phrases[0])} itself.").condition
+        == name
+    )
+
+
+KERNEL = "io.delta.kernel.exceptions."
+ANY = (
+    "Transaction has encountered a conflict and can not be committed. Query needs to be re-executed using the latest"
+    " version of the table."
+)
+TWICE = (
+    "A concurrent transaction removed (or updated the deletion vector of) file s3://b/t/day=3/p.parquet that this"
+    " transaction (attempting version 9) also removes."
+)
+TRINO = "io.trino.spi.TrinoException: Failed to write Delta Lake transaction log entry Caused by: Conflicting concurrent writes found. "
+
+
+@pytest.mark.parametrize(
+    ("text", "engine", "name", "condition"),
+    [
+        (f"{KERNEL}ConcurrentWriteException: {ANY}", "Delta Kernel", "ConcurrentWriteException", "KERNEL_CONFLICT"),
+        (ANY, "Delta Kernel", "ConcurrentWriteException", "KERNEL_CONFLICT"),
+        (f"{KERNEL}ConcurrentWriteException: {TWICE}", "Delta Kernel", "ConcurrentDeleteDeleteException", "KERNEL_REMOVED_TWICE"),
+        (f"{KERNEL}ProtocolChangedException: {ANY}", "Delta Kernel", "ProtocolChangedException", None),
+        (f"{KERNEL}MetadataChangedException: The metadata of the Delta table has been changed by a concurrent update.",
+         "Delta Kernel", "MetadataChangedException", None),
+        (f"{KERNEL}ConcurrentWriteException: A concurrent writer added a domainMetadata action for the same domain: mine. No",
+         "Delta Kernel", "ConcurrentTransactionException", "METADATA_DOMAIN"),
+        ((f"{KERNEL}ConcurrentTransactionException: This error occurs when multiple updates are using the same transaction"
+         " identifier to write into this table."), "Delta Kernel", "ConcurrentTransactionException", "KERNEL_TRANSACTION"),
+        ((f"{KERNEL}CommitStateUnknownException: Commit attempt 2 for version 7 failed due to a concurrent write conflict"
+         " after a previous retry."), "Delta Kernel", "CommitStateUnknown", None),
+        (f"{KERNEL}MaxCommitRetryLimitReachedException: Commit attempt for version 7 failed", "Delta Kernel", "CommitAttemptsExceeded", None),
+        (f"org.apache.flink.x: {KERNEL}ConcurrentWriteException: {ANY}", "Flink", "ConcurrentWriteException", "KERNEL_CONFLICT"),
+        ("io.delta.standalone.exceptions.ConcurrentAppendException: Files were added to the root of the table by a concurrent update.",
+         "Flink", "ConcurrentAppendException", None),
+        ("deltalake.exceptions.CommitFailedError: Delta transaction failed, version 0 already exists.",
+         "delta-rs", "VersionAlreadyExists", "TABLE_MADE_TWICE"),
+        ("_internal.DeltaError: Delta transaction failed, version 12 already exists.", "delta-rs", "VersionAlreadyExists", None),
+        ("LockClientError::VersionAlreadyExists(77)", "delta-rs", "VersionAlreadyExists", None),
+        ("LockClientError::VersionAlreadyExists(77). Failed to commit transaction: Metadata changed since last commit.",
+         "delta-rs", "MetadataChangedException", None),
+        ("_internal.CommitFailedError: Failed to commit transaction: 15", "delta-rs", "CommitAttemptsExceeded", None),
+        (f"{TRINO}Expected transaction log version: 3, actual version: 4", "Trino", "VersionAlreadyExists", None),
+        (f"{TRINO}Metadata changed by concurrent write operation", "Trino", "MetadataChangedException", None),
+        (f"{TRINO}Protocol changed by concurrent write operation", "Trino", "ProtocolChangedException", None),
+        (f"{TRINO}Data files added in the modified table by concurrent write operation.", "Trino", "ConcurrentAppendException", "TRINO_ADDED"),
+        (f"{TRINO}Data files were removed from the modified table by another concurrent write operation.",
+         "Trino", "ConcurrentDeleteReadException", "TRINO_REMOVED"),
+        ("io.trino.x: Transaction log locked(1); lockingCluster=a", "Trino", "VersionAlreadyExists", None),
+        ('io.delta.storage.commit.CommitFailedException: Commit conflict: {"error_code":"ABORTED"}', "unknown", "CommitConflict", None),
+        ("CommitFailedException: Update conflict for main.shop.orders: x", "unknown", "CommitConflict", None),
+        ("UC update_table error: HTTP status error (409)", "unknown", "CommitConflict", None),
+        ("[DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL] x", "unknown", "FeatureDropConflict", None),
+        ("[DELTA_MAX_COMMIT_RETRIES_EXCEEDED] x", "unknown", "CommitAttemptsExceeded", None),
+        ("Metadata of the Delta table has been changed by a concurrent update.", "unknown", "MetadataChangedException", None),
+        ("ConcurrentTransactionException: A conflicting metadata domain delta.clustering is added.",
+         "unknown", "ConcurrentTransactionException", "METADATA_DOMAIN"),
+    ],
+)  # fmt: skip
+def test_each_engine_says_it_in_its_own_words(text, engine, name, condition):
+    found = read_pasted(text)
+    assert (found.engine, found.name, found.condition, found.others) == (
+        engine,
+        name,
+        condition,
+        (),
+    )
+
+
+def test_what_the_text_names_is_read():
+    assert read_pasted(TWICE).file == "s3://b/t/day=3/p.parquet"
+    assert read_pasted(TWICE).partition == "day=3"
+    assert (
+        read_pasted("A conflicting metadata domain delta.clustering is added.").domain
+        == "delta.clustering"
+    )
+    assert read_pasted("Delta transaction failed, version 12 already exists.").version == 12
+    taken = "FileAlreadyExistsException: s3a://b/t/_delta_log/00000000000000000017.json"
+    assert read_pasted(taken).version == 17
+
+
+@pytest.mark.parametrize(
+    ("around", "mine"),
+    [
+        ('---> 3 spark.sql("merge into t using s on t.id = s.id")', "MERGE"),
+        ('spark.sql("""UPDATE shop.orders AS o SET x = 1""")', "UPDATE"),
+        ("spark.sql('OPTIMIZE events')", "OPTIMIZE"),
+        ("== SQL == OPTIMIZE events ZORDER BY (id)", "OPTIMIZE"),
+        ("INSERT INTO t SELECT 1", "WRITE"),
+        ("target.alias('t').merge(s, 'a').whenMatchedUpdateAll().execute()", "MERGE"),
+        ("write_deltalake(path, df)", "WRITE"),
+        ("ours: UPDATE t SET x = 1; theirs: OPTIMIZE t;", "UPDATE"),
+        ("theirs: OPTIMIZE t; ours: UPDATE t SET x = 1", "UPDATE"),
+        ("please update the settings", None),
+        ("", None),
+    ],
+)
+def test_a_statement_in_the_text_says_what_the_job_was(around, mine):
+    winner = (
+        "ConcurrentAppendException: Transaction conflict detected. a concurrent OPTIMIZE added data to table t committed at"
+        ' version 3.\nConflicting commit: {"operation":"MERGE","operationParameters":{"predicate":["DELETE FROM x"]}}'
+    )
+    found = read_pasted(f"{winner}\n{around}")
+    assert (found.mine, found.operation) == (mine, "OPTIMIZE")
+    assert found.told == (mine and "text")
 
 
 OTHERS = exception_table().others
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_another_error_of_delta_is_said_in_a_sentence(name):
+def test_what_is_known_to_be_another_error_is_said_in_a_sentence(name):
     other = OTHERS[name]
-    for text in (f"[{name}] x", f"[{name}.SOME_HINT] SQLSTATE: 42KDG", *other.phrases):
+    classes = (f"[{name}] x", f"[{name}.SOME_HINT] SQLSTATE: 42KDG") if name.isupper() else ()
+    for text in (*classes, *other.phrases):
         with pytest.raises(NoConflict) as refused:
             read_pasted(f"org.apache.spark.sql.delta.DeltaAnalysisException: {text}")
-        assert str(refused.value) == f"the text: {name} is no conflict of two commits: {other.says}"
+        which = name if name.isupper() else "this"
+        said = f"the text: {which} is no conflict of commits to a Delta table: {other.says}"
+        assert str(refused.value) == said
     with_conflict = f"DELTA_CONCURRENT_APPEND\n{name}"
     assert read_pasted(with_conflict).name == "ConcurrentAppendException"
 
@@ -148,20 +295,20 @@ def test_what_is_another_error_of_delta_is_said_in_a_sentence(name):
     ("text", "reason"),
     [
         ("", "there is nothing in it"),
-        ("hello", "this is none of Delta's conflicts; the text of one is wanted"),
-        ("[DELTA_TABLE_NOT_FOUND] no", "(DELTA_TABLE_NOT_FOUND is another error)"),
-        ("java.lang.NullPointerException", "(NullPointerException is another error)"),
-        (
-            "io.delta.exceptions.DeltaConcurrentModificationException: x",
-            "is what all conflicts share",
-        ),
+        ("hello", "no exception of a conflict is known here; the text of a conflict is wanted"),
+        ("[DELTA_TABLE_NOT_FOUND] no", "(DELTA_TABLE_NOT_FOUND is not known to isolitmus)"),
+        ("java.lang.NullPointerException", "(NullPointerException is not known to isolitmus)"),
+        ("io.delta.exceptions.DeltaConcurrentModificationException: x", "is what all conflicts share"),
+        ("_internal.CommitFailedError: something new", "is what delta-rs says of any commit that failed"),
+        ("io.delta.storage.commit.CommitFailedException: x", "is said of any commit that failed"),
     ],
-)
-def test_what_is_none_is_refused(text, reason):
+)  # fmt: skip
+def test_what_is_not_known_is_refused_and_not_denied(text, reason):
     with pytest.raises(NoConflict) as refused:
         read_pasted(text, "mine.txt")
     assert str(refused.value).startswith("mine.txt: ")
     assert reason in str(refused.value)
+    assert "none of" not in str(refused.value)
 
 
 PIECES = st.sampled_from(
@@ -181,5 +328,6 @@ def test_any_text_is_read_or_refused(text):
         found = read_pasted(text)
     except NoConflict:
         return
-    assert found.name in CONFLICTS
+    assert found.name in EVERY
+    assert found.condition in (None, *CONDITIONS)
     assert found.facts.where in (None, "partition", "table")

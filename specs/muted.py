@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["muted"]
 
+logging.getLogger("sqlglot").addHandler(
+    logging.NullHandler()
+)  # else Python prints what it warns of
+
 
 @contextmanager
 def muted() -> Iterator[None]:

@@ -79,7 +79,7 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
 
 def _target(tree: exp.Expr) -> str:
     """The table that a statement writes to."""
-    into = tree.this.find(exp.Table)
+    into = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expr) else None
     return "" if into is None else into.name
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_functions import duck_text
+from isolitmus.checker.running.duck_functions import duck_text, open_duck, unsupported
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.sql_parse import Syntax
@@ -55,7 +55,7 @@ class DuckTexts:
 
     def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
         tables = self._litmus.tables.values()
-        with duckdb.connect(":memory:") as connection:
+        with open_duck() as connection:
             for schema in tables:
                 connection.execute(f'CREATE TABLE "{schema.name}" ({schema.ddl()})')
                 for index in schema.indexes:
@@ -85,6 +85,8 @@ class DuckTexts:
                 duckdb.InvalidInputException,
             ):
                 return None
+            except duckdb.Error as error:
+                raise unsupported(error) from None
             left = {
                 schema.name: sort_rows(
                     connection.execute(f'SELECT * FROM "{schema.name}"').fetchall()

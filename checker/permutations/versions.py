@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 from sqlglot import expressions as exp
 
+from isolitmus.checker.running.duck_functions import open_duck
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.recorded.pg_sql import Drops, MadeTable, OfRows, table_scans
 
@@ -60,7 +61,7 @@ class RowVersions:
     """
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection = open_duck()
         self._connection.execute("SET TimeZone = 'America/Los_Angeles'")  # isolationtester's own
         self._tables: dict[str, _Columns] = {}
         self._next = 0

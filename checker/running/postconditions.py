@@ -49,7 +49,9 @@ class Postconditions:
             return
         import duckdb  # few tests have any, and it takes long
 
-        self._duck = self._duck or self._connected(duckdb.connect(":memory:"))
+        from isolitmus.checker.running.duck_functions import open_duck
+
+        self._duck = self._duck or self._connected(open_duck())
         self._duck.execute("BEGIN")
         for name in self._litmus.tables:
             self._fill(name, tables[name])

@@ -52,13 +52,16 @@ def summed(folder: SweepFolder) -> SweepPage:
 def _summed(folder: SweepFolder) -> SweepPage:
     stops = folder.rows(STOPS) if folder.has("verdicts") else []
     kinds = folder.rows(KINDS) if folder.has("findings") else []
-    patterns = folder.rows("SELECT sql FROM statements ORDER BY statement")
+    patterns = [sql for (sql,) in folder.rows("SELECT sql FROM statements ORDER BY statement")]
+    stopped = [Stops(*row) for row in stops]
+    for one in stopped:
+        assert max(one.loser, one.winner) < len(patterns), "statements are missing"
     return SweepPage(
         folder.scope.title,
         folder.scope.source,
-        [sql for (sql,) in patterns],
+        patterns,
         [CountedPair(*row) for row in folder.rows(COUNTS)],
-        [Stops(*row) for row in stops],
+        stopped,
         [FoundKind(*row) for row in kinds],
     )
 

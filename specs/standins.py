@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
@@ -23,7 +22,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql_types import type_named
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import muted, parse_one
 from isolitmus.specs.parameters import one_line
 from isolitmus.specs.placeholders import with_markers
 
@@ -124,9 +123,8 @@ def stand_ins(
 
 def _tree(text: str) -> exp.Expr | None:
     try:
-        with muted():
-            return sqlglot.parse_one(with_markers(one_line(text)), read=DIALECT)
-    except (SqlglotError, ValueError, RecursionError):
+        return parse_one(with_markers(one_line(text)), DIALECT)
+    except SqlglotError:
         return None
 
 

@@ -16,7 +16,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import RecordingError, brief
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import parse_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,8 +195,7 @@ def _statement(text: str, place: str) -> PgStatement:
     if IDLE.fullmatch(words):
         return Idle()
     try:
-        with muted():
-            tree = sqlglot.parse_one(text, read="postgres")
+        tree = parse_one(text, "postgres")
     except SqlglotError:
         raise _unread(text, place) from None
     match tree:

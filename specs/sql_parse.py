@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
-__all__ = ["Syntax", "well_formed"]
+__all__ = ["UNFORESEEN", "Syntax", "well_formed"]
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from isolitmus.checker.running.duck_functions import duck_text, open_duck, unsupported
+from isolitmus.checker.running.duck_tables import create_table
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.sql_parse import Syntax
@@ -57,7 +58,7 @@ class DuckTexts:
         tables = self._litmus.tables.values()
         with open_duck() as connection:
             for schema in tables:
-                connection.execute(f'CREATE TABLE "{schema.name}" ({schema.ddl()})')
+                connection.execute(create_table(schema))
                 for index in schema.indexes:
                     if index.unique:
                         names = ", ".join(f'"{schema.columns[k].name}"' for k in index.columns)

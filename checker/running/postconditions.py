@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.duck_tables import columns_of
 from isolitmus.model.errors import LitmusError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Postconditions:
     def _connected(self, duck: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """An empty database, with the tables."""
         for schema in self._litmus.tables.values():
-            columns = schema.ddl()
+            columns = columns_of(schema)
             duck.execute(f'CREATE TABLE "{schema.name}" ({columns})')
             duck.execute(f'CREATE TABLE "{schema.name}_written" ("written_by" STRING, {columns})')
         return duck

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import RecordingError, brief
 from isolitmus.specs.muted import parse_one
+from isolitmus.specs.sql_parse import UNFORESEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +163,10 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
         if inside:
             text = block.text[inside[0].start : inside[-1].end + 1]
             line = block.line + block.text.count("\n", 0, inside[0].start)
-            found.append(_statement(text, f"{file}:{line}"))
+            try:
+                found.append(_statement(text, f"{file}:{line}"))
+            except UNFORESEEN:  # sqlglot's tree of what is cut short
+                raise _unread(text, f"{file}:{line}") from None
     return tuple(found)
 
 

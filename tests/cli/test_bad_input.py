@@ -292,6 +292,8 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
         (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
         (["show", "gone.cat"], "cannot read gone.cat: No such file or directory"),
+        (["predict", "shop", "--level", "WriteSerialisable"], "did you mean 'WriteSerializable'?"),
+        (["claims", "verify", "--word", "xyzzy"], "so nothing would be verified"),
     ],
 )  # fmt: skip
 def test_names_and_options(refusal, words, message):

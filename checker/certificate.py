@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +50,9 @@ class Certificate:
             yield from one.files()
 
     def _readme(self) -> Iterator[str]:
-        yield f"# {self.name}"
+        yield f"# {printable(self.name)}"
         yield ""
-        yield f"{self.claim}."
+        yield f"{printable(self.claim)}."
         yield ""
         yield "| question | that it has no answer says |"
         yield "|---|---|"
@@ -62,4 +65,12 @@ class Certificate:
         yield ""
         yield from (f"- {clause}" for clause in self.trusted)
         for spec in self.specs:
-            yield from ("", f"## {spec.name}", "", "```cat", spec.text.rstrip("\n"), "```")
+            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", spec.text)), 0)
+            yield from (
+                "",
+                f"## {printable(spec.name)}",
+                "",
+                f"{fence}cat",
+                spec.text.rstrip("\n"),
+                fence,
+            )

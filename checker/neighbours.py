@@ -40,7 +40,7 @@ from isolitmus.checker.separation import (
     separate,
 )
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import Disagreement
+from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
@@ -114,6 +114,8 @@ class Placing:
     """What was asked, by pair."""
     assumed: dict[str, None] = field(default_factory=dict)
     """What the answers rest on."""
+    ended: str | None = None
+    """The limit that ended the search."""
 
     def __post_init__(self) -> None:
         self.by_name = {spec.name: spec for spec in self.specs}
@@ -123,7 +125,16 @@ class Placing:
         self.start = monotonic()
 
     def lattice(self, focus: tuple[str, ...]) -> Lattice:
-        """What comes of it."""
+        """What comes of it; what is still to be asked once the budget is spent is unknown."""
+        try:
+            with self.budget.interrupting():
+                self.search()
+        except Limit as limit:
+            self.ended = str(limit)
+        return self.done(focus)
+
+    def search(self) -> None:
+        """Ask what is to be asked."""
         for first, second in permutations(self.specs, 2):
             proof = structural(first, second, reads=self.reads)
             if proof is not None:
@@ -140,7 +151,6 @@ class Placing:
         self.ask(down, lambda pair: pair not in self.answers)
         if self.universe != ABSTRACT:
             self.prove_shown()
-        return self.done(focus)
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -358,7 +368,7 @@ class Placing:
             for how, pairs in ((BY_TEXT, texts), ("by theorems", self.proved))
         }
         bound = f"up to {many(max(self.sizes), 'transaction')}"
-        ended = next((one.ended for one in self.answers.values() if one.ended), None)
+        ended = next((one.ended for one in self.answers.values() if one.ended), self.ended)
         inclusions: dict[tuple[str, str], Inclusion] = {}
         for a, b in permutations(self.by_name, 2):
             answer = self.answers.get((a, b))

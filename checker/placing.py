@@ -80,6 +80,10 @@ def compare(
                 placing = Placing(some, searched, transactions, budget, progress, pool, processes)
                 chosen = tuple(name for name in focus if name in {spec.name for spec in some})
                 lattices.append(placing.lattice(chosen))
+        if pool is not None and budget.spent() is not None:
+            pool.shutdown(
+                wait=False, cancel_futures=True
+            )  # nobody waits for what is being searched
     return Lattices(tuple(lattices), apart)
 
 

@@ -12,7 +12,7 @@ from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.cli.output import progress, say, warn
 from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
-from isolitmus.model.errors import IsolitmusError, Refused
+from isolitmus.model.errors import IsolitmusError, Limit, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +53,8 @@ class Carried:
     """What was left out."""
     seen: list[tuple[Litmus, Spec, Run]] = field(default_factory=list)
     """What engines did, the model aside."""
+    ended: Limit | None = None
+    """The limit that ended the work, after which all else is unknown."""
 
     @property
     def total(self) -> int:
@@ -78,7 +80,7 @@ class Carried:
         may end in several ways.
         """
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
-        found |= {3} if self.ends["possible"] else set()
+        found |= {3} if self.ends["possible"] or self.ended is not None else set()
         return worst(found)
 
     def __str__(self) -> str:
@@ -102,6 +104,8 @@ class Carried:
             warn(f"left out: {message}")
         for message in by_reason(self.refused):
             warn(message)
+        if self.ended is not None:
+            warn(f"{self.ended}; what was not carried out until then is unknown")
 
 
 def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:

@@ -10,14 +10,15 @@ import typer
 
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.checker.telling.claim_words import claim_lines
-from isolitmus.cli.options import Json, named
-from isolitmus.cli.output import print_json, progress, say
+from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.claim import EDITIONS, VERDICTS
-from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.number import many
 from isolitmus.specs import claims_file
 
 if TYPE_CHECKING:
+    from isolitmus.model.budget import Budget
     from isolitmus.model.claim import Claim
 
 __all__ = ["claims"]
@@ -49,14 +50,19 @@ def claims(
         str | None,
         typer.Option(metavar="E[,E...]", help="With verify: engines, with commas; default: model."),
     ] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """Without 'verify' the claims are listed, those of numbers in full. With it the exit status is 1 if a run
-    contradicts an entry, else 3 if some claim stays undecided or an engine could not answer, else 0.
+    contradicts an entry, else 3 if some claim stays undecided, an engine could not answer or a limit ended the work, else
+    0.
     """
+    within = budget(time, memory)
     given = names or []
     verify = given[:1] == [VERIFY]
-    chosen = _chosen(given[1:] if verify else given)
+    with within.interrupting():
+        chosen = _chosen(given[1:] if verify else given)
     if edition is not None:
         wanted = _known("edition", edition, EDITIONS)
         chosen = [claim for claim in chosen if not wanted.isdisjoint(claim.editions)]
@@ -65,10 +71,13 @@ def claims(
         chosen = [claim for claim in chosen if claim.verdict in verdicts]
     if word is not None:
         chosen = [claim for claim in chosen if word in claim]
-    if verify:
-        return _verify(
-            chosen, [MODEL] if engine is None else named("engine", engine), as_json=as_json
+    if verify and not chosen:
+        raise IsolitmusError(
+            "no claim is of that edition, verdict and word, so nothing would be verified"
         )
+    if verify:
+        engines = [MODEL] if engine is None else named("engine", engine)
+        return _verify(chosen, engines, within, as_json=as_json)
     if engine is not None:
         raise IsolitmusError("--engine says who runs the evidence; write isolitmus claims verify")
     if as_json:
@@ -106,23 +115,30 @@ def _known(option: str, text: str, known: object) -> set[str]:
     return set(asked)
 
 
-def _verify(chosen: list[Claim], engines: list[str], *, as_json: bool) -> int:
+def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json: bool) -> int:
     from isolitmus.conformance.engines import refuse_unable
-    from isolitmus.conformance.verifying import verified
+    from isolitmus.conformance.verifying import VerifiedClaim, verified
 
     for name in engines:
         refuse_unable(name)
-    done = []
-    with progress("claims") as tell:
-        for k, one in enumerate(verified(chosen, engines), 1):
-            done.append(one)
-            tell(f"{k} of {many(len(chosen), 'claim')}, {one.claim.name}")
-            if not as_json:
-                for line in repr(one).splitlines():
-                    say(line)
+    done: list[VerifiedClaim] = []
+    ended: Limit | None = None
+    try:
+        with within.interrupting(), progress("claims") as tell:
+            for k, one in enumerate(verified(chosen, engines), 1):
+                done.append(one)
+                tell(f"{k} of {many(len(chosen), 'claim')}, {one.claim.name}")
+                if not as_json:
+                    for line in repr(one).splitlines():
+                        say(line)
+    except Limit as limit:
+        ended = limit
+        warn(
+            f"{limit}; {len(done)} of {many(len(chosen), 'claim')} were verified until then, the others are unknown"
+        )
     if as_json:
         print_json([one.to_json() for one in done])
-    else:
+    elif done:
         ends = Counter(
             {1: "contradicted", 3: "undecided", 0: "as recorded"}[one.status] for one in done
         )
@@ -133,4 +149,4 @@ def _verify(chosen: list[Claim], engines: list[str], *, as_json: bool) -> int:
         )
     found = {one.status for one in done}
     silent = any(a.unknown for one in done for of in one.answers for a in of)
-    return 1 if 1 in found else 3 if 3 in found or silent else 0
+    return 1 if 1 in found else 3 if 3 in found or silent or ended is not None else 0

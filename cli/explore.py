@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.running.execute import ENGINE as MODEL
-from isolitmus.cli.options import Json, named
+from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import (
     print_json,
     progress,
     refuse_other_engine,
     say,
     say_text,
+    warn,
     writes,
 )
 from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.default import DELTA
-from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.exploration import EACH, batches
 from isolitmus.model.number import many
 from isolitmus.specs import protocol as read_protocol
@@ -75,9 +76,14 @@ def explore(
             metavar="FOLDER", help="Keep every test in this Delta table; if some are there, go on."
         ),
     ] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if the engine did, in some test, what the model does not say; else 0."""
+    """Exit status 1 if the engine did, in some test, what the model does not say; else 3 if a limit ended the work, or the
+    model says nothing of any test; else 0.
+    """
+    within = budget(time, memory)
     carrier, specs = engine_named(engine), _protocols(engine, protocol)
     drawing = _drawing(carrier, tests)
     if count < 1:
@@ -89,56 +95,43 @@ def explore(
         kinds = [each.name for each in _form(carrier).random]
         known = Exploration.read(evidence, kinds)
     asked = list(batches(drawing.name, seed, count))
-    if evidence is not None or out is not None:
-        from isolitmus.conformance.agreement import drawn, drawn_today
+    done: list[Batch] = []
+    ended: Limit | None = None
+    try:
+        with within.interrupting():
+            if evidence is not None or out is not None:
+                from isolitmus.conformance.agreement import drawn_today
 
-        asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
-    if out is not None:
-        from isolitmus.pipeline.replays import refuse_no_replays
+                asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
+            if out is not None:
+                from isolitmus.pipeline.replays import refuse_no_replays
 
-        refuse_no_replays(out)
-    if out is not None or not all(batch in known for batch in asked):
-        with (
-            open_engine(engine) as carry,
-            _replays(out) as replays,
-            progress(f"explore {drawing.name}") as tell,
-        ):
-            refuse_other_engine(evidence, known.engine_version, carry.version)
-            known.engine_version = carry.version
-            for first, batch in zip(range(0, count, EACH), asked, strict=True):
-                there = None
-                if replays is not None:
-                    pairs = partial(drawn, drawing.strategy(), batch.count, batch.seed, specs)
-                    there = replays.agreed(batch, carry.version, pairs)
-                if there is not None:
-                    known.add(there)
-                elif replays is not None or batch not in known:
-                    found = _carried_out(
-                        drawing,
-                        batch,
-                        carry,
-                        engine=carrier,
-                        specs=specs,
-                        replays=replays,
-                        said=lambda k: tell(f"{first + k:,} of {count:,} tests"),  # noqa: B023
-                    )
-                    if found.mismatch is not None:
-                        say(f"# tests {drawing.name}, seed {batch.seed}: model and engine differ")
-                        say_text(str(found.mismatch))
-                        return 1
-                    known.add(found.batch(drawing.name))
-                if evidence is not None:
-                    known.write(evidence)
-    carried_out = [known.of(batch) for batch in asked]
+                refuse_no_replays(out)
+            if out is None and all(batch in known for batch in asked):
+                done += asked
+            elif not _agree(
+                carrier, drawing, asked, specs, known, done=done, evidence=evidence, out=out
+            ):
+                return 1
+    except Limit as limit:
+        ended = limit
+        warn(
+            f"{limit}; of {many(count, 'test')} those that were not carried out until then are unknown"
+        )
+    carried_out = [known.of(batch) for batch in done]
+    unsaid = sum(batch.unsaid or 0 for batch in carried_out)
+    compared = sum(batch.count for batch in done) - unsaid
+    status = 0 if ended is None and compared else Limit.status
     if as_json:
         print_json([batch.to_json() for batch in carried_out])
-        return 0
-    unsaid = sum(batch.unsaid or 0 for batch in carried_out)
+        return status
+    if not done:
+        return status
     several = sum(batch.several for batch in carried_out)
-    seeds = f"seed {seed}" if len(asked) == 1 else f"seeds {seed} to {asked[-1].seed}"
+    seeds = f"seed {seed}" if len(done) == 1 else f"seeds {seed} to {done[-1].seed}"
+    said = "all as predicted" if compared else "nothing was compared"
     say(
-        f"{many(count - unsaid, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}:"
-        " all as predicted."
+        f"{many(compared, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}: {said}."
     )
     if several:
         say(
@@ -148,7 +141,59 @@ def explore(
         say(
             f"Of {unsaid:,} more the model says nothing: they go as a plan does, or some may wait for ever."
         )
-    return 0
+    return status
+
+
+def _agree(
+    engine: Engine,
+    drawing: RandomTests,
+    asked: list[Batch],
+    specs: list[Spec],
+    known: Exploration,
+    *,
+    done: list[Batch],
+    evidence: Path | None,
+    out: Path | None,
+) -> bool:
+    """Whether the model and an engine agree on all that is asked: the batches that do become known and are ``done``, the
+    first test that does not is printed.
+    """
+    from isolitmus.conformance.agreement import drawn
+
+    count = sum(batch.count for batch in asked)
+    with (
+        open_engine(engine.name) as carry,
+        _replays(out) as replays,
+        progress(f"explore {drawing.name}") as tell,
+    ):
+        refuse_other_engine(evidence, known.engine_version, carry.version)
+        known.engine_version = carry.version
+        for first, batch in zip(range(0, count, EACH), asked, strict=True):
+            there = None
+            if replays is not None:
+                pairs = partial(drawn, drawing.strategy(), batch.count, batch.seed, specs)
+                there = replays.agreed(batch, carry.version, pairs)
+            if there is not None:
+                known.add(there)
+            elif replays is not None or batch not in known:
+                found = _carried_out(
+                    drawing,
+                    batch,
+                    carry,
+                    engine=engine,
+                    specs=specs,
+                    replays=replays,
+                    said=lambda k: tell(f"{first + k:,} of {count:,} tests"),  # noqa: B023
+                )
+                if found.mismatch is not None:
+                    say(f"# tests {drawing.name}, seed {batch.seed}: model and engine differ")
+                    say_text(str(found.mismatch))
+                    return False
+                known.add(found.batch(drawing.name))
+            done.append(batch)
+            if evidence is not None:
+                known.write(evidence)
+    return True
 
 
 @contextmanager

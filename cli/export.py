@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.compared import expected
-from isolitmus.cli.options import Json, named
+from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason
 from isolitmus.conformance.delta import DELTA
 from isolitmus.conformance.exporting import exported
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.specs import litmus
@@ -52,11 +52,14 @@ def export(
         str | None,
         typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
     ] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """A test for each protocol that Delta has. What cannot be written so is passed over and told at the end. The
-    exit status is 2 if anything was refused, else 0.
+    exit status is 2 if anything was refused, else 3 if a limit ended the work, else 0.
     """
+    within = budget(time, memory)
     forms: dict[ExportForm, Path | None] = {"pytest": pytest, "pyspark": pyspark}
     if not any(forms.values()):
         raise IsolitmusError("there is no file to write; add --pytest FILE or --pyspark FILE")
@@ -65,20 +68,21 @@ def export(
         DELTA.refuse_unable(spec.name)
     written: list[dict[str, object]] = []
     refused: list[Refusal] = []
+    ended: Limit | None = None
     for form, path in forms.items():
         if path is None:
             continue
-        cases = []
-        for name, case in _cases(tests, specs, refused):
-            try:
-                exported([case], form)
-            except IsolitmusError as error:
-                refused.append(Refusal(name, error))
-            else:
-                cases.append(case)
+        try:
+            with within.interrupting():
+                cases = list(_writable(tests, specs, form, refused))
+                text = exported(cases, form) if cases else ""
+        except Limit as limit:
+            ended = limit
+            warn(f"{limit}; {path} was not written")
+            break
         if not cases:
             continue
-        write_whole(path, exported(cases, form))
+        write_whole(path, text)
         pairs = [{"litmus": test.name, "protocol": spec.name} for test, spec in cases]
         written.append({"file": str(path), "form": form, "tests": pairs})
         if not as_json:
@@ -88,7 +92,20 @@ def export(
         warn(message)
     if as_json:
         print_json({"written": written, "refused": [each.to_json() for each in refused]})
-    return 2 if refused else 0
+    return 2 if refused else 0 if ended is None else ended.status
+
+
+def _writable(
+    names: list[str], specs: list[Spec] | None, form: ExportForm, refused: list[Refusal]
+) -> Iterator[tuple[Litmus | HistoryTest, Spec]]:
+    """The tests that can be written in a form, each under its protocols."""
+    for name, case in _cases(names, specs, refused):
+        try:
+            exported([case], form)
+        except IsolitmusError as error:
+            refused.append(Refusal(name, error))
+        else:
+            yield case
 
 
 def _cases(

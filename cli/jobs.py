@@ -53,12 +53,12 @@ def chosen_protocol(found: Workload, level: str | None) -> Spec:
     """The protocol of a level, or of this name; where none is given that of the workload's tables."""
     wanted = level or found.level or "Serializable"
     settings = {
-        protocol(name).setting.rpartition("= ")[2].lower(): name
-        for name in format_named(DELTA).protocols
+        protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
     }
-    name = settings.get(wanted.lower(), wanted)
+    folded = {setting.lower(): name for setting, name in settings.items()}
+    name = folded.get(wanted.lower(), wanted)
     if name not in protocols() and not name.endswith(".cat"):
-        known = [*(s.capitalize() for s in settings), *protocols()]
+        known = [*settings, *protocols()]
         raise IsolitmusError(
             f"--level is '{wanted}'{near(wanted, known)}; Serializable, WriteSerializable or a protocol is wanted"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -44,6 +45,11 @@ VERBS = {
 """What each does. A verb is the function of that name in the file of that name: its signature is the command
 line's, its docstring says what its exit status means.
 """
+
+TRACEBACK = "ISOLITMUS_TRACEBACK"
+"""The variable of the environment that asks for the traceback of an internal error."""
+DEFECT = 70
+"""The exit status of an internal error, EX_SOFTWARE of sysexits.h."""
 
 
 def _typer(**more: Any) -> typer.Typer:
@@ -100,8 +106,10 @@ def _isolitmus(
 
 def main() -> None:
     """The entry point: an error is one message on standard error and an exit status (2 bad input,
-    3 a limit or something else ended the work, 4 an engine could not be started), never a traceback.
+    3 a limit or something else ended the work, 4 an engine could not be started, 70 a defect of isolitmus), never a
+    traceback.
     """
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not have every sign of a picture
@@ -130,16 +138,65 @@ def main() -> None:
             )
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        _end_for_broken_pipe()
+    except SystemExit as ended:  # typer's own answer to a broken pipe is 1
+        if isinstance(ended.__context__, BrokenPipeError):
+            _end_for_broken_pipe()
+        raise
     except OSError as problem:
         from isolitmus.specs.writing import FULL
 
         if problem.errno not in FULL:
-            raise
+            _report(problem)
         with suppress(OSError):
             sys.stdout.close()
         _fail(Ended(f"{problem.strerror}, which ended the work"))
+    except Exception as defect:  # noqa: BLE001 - whatever nobody foresaw is a defect, and no finding
+        _report(defect)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in the place of each standard stream that is closed: a file that is opened later would
+    get its number. Ended if that is standard output.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:  # the lowest number that is free is that of the stream
+        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
+    if "stdout" in closed:
+        _fail(
+            Ended(
+                "standard output is closed, and the answer would be lost; redirect it, for example to /dev/null"
+            )
+        )
+
+
+def _end_for_broken_pipe() -> NoReturn:
+    """End as a program does whose reader is gone: what is left to be written goes nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(141)
+
+
+def _report(defect: Exception) -> NoReturn:
+    """End with the class and the place of an exception that nobody foresaw."""
+    from traceback import print_exception, walk_tb
+
+    from isolitmus.cli.output import warn
+    from isolitmus.model.errors import brief
+
+    passed = [
+        (frame.f_globals.get("__name__", ""), line) for frame, line in walk_tb(defect.__traceback__)
+    ]
+    ours = [f" in {module}:{line}" for module, line in passed if module.startswith("isolitmus.")]
+    place = "".join(ours[-1:])
+    said = brief(str(defect), 120)
+    warn(
+        f"internal error: {type(defect).__name__}{place}{f' ({said})' if said else ''}; please report it, with the input and"
+        f" what {TRACEBACK}=1 prints"
+    )
+    if os.environ.get(TRACEBACK):
+        print_exception(defect)
+    sys.exit(DEFECT)
 
 
 def _fail(error: IsolitmusError) -> NoReturn:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.matrix import Cells, covering, grid, predicted
+from isolitmus.checker.matrix import Cells, covering, grid, predict_case
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.cli.forms import TABLES, Forms
-from isolitmus.cli.options import Json, named
-from isolitmus.cli.output import progress, refuse_other_engine, say, writes
+from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.output import progress, refuse_other_engine, say, warn, writes
 from isolitmus.conformance.engines import (
     open_engine,
     refuse_format,
     refuse_unable,
 )
-from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, letter
 from isolitmus.model.number import many
 from isolitmus.model.run import SILENT
@@ -85,11 +85,17 @@ def matrix(
         int | None, typer.Option(metavar="N", help="So many cases at a time (default: 3 on delta).")
     ] = None,
     as_: Annotated[str | None, FORMS.option] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if the engine did, in some case, what the model does not say; else 0."""
+    """Exit status 1 if the engine did, in some case, what the model does not say; else 3 if a limit ended the work; else
+    0.
+    """
+    within = budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
-    chosen = read_matrix(name)
+    with within.interrupting():
+        chosen = read_matrix(name)
     carrier = engine_named(engine)
     wanted = _meant(chosen, carrier) if protocol is None else named("protocol", protocol)
     specs = [read_protocol(p) for p in wanted]
@@ -102,22 +108,34 @@ def matrix(
         raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
     places = _places(chosen, layout, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
+    known = Evidence(chosen)
+    if evidence is not None:
+        known = Evidence.read(evidence, chosen, protocols())
+    cells: list[Cell] = []
+    ended: Limit | None = None
+    try:
+        with within.interrupting():
+            cells.extend(  # what has come stays when it is interrupted
+                (predict_case(chosen, place, spec) for place, spec in asked)
+                if engine == MODEL
+                else _observed(asked, known, carrier, evidence=evidence, out=out, at_once=at_once)
+            )
+    except Limit as limit:
+        ended = limit
+        warn(
+            f"{limit}; {len(cells):,} of {len(asked):,} cases were asked until then, the others are unknown"
+        )
+    letters = known.letters
     if engine == MODEL:
-        cells = list(predicted(chosen, specs, places).cells)
         letters = {_key(cell): letter(cell.predicted) for cell in cells}
-    else:
-        known = Evidence(chosen)
-        if evidence is not None:
-            known = Evidence.read(evidence, chosen, protocols())
-        cells = list(_observed(asked, known, carrier, evidence=evidence, out=out, at_once=at_once))
-        letters = known.letters
+    unknown = 0 if ended is None else ended.status
     if form.quiet:
         form.show([Cells(chosen, tuple(cells))], lambda: [cell.to_json() for cell in cells])
-        return int(any(cell.differences for cell in cells))
+        return int(any(cell.differences for cell in cells)) or unknown
     keys = [(spec.name, place) for place, spec in asked]
     _print_grids(chosen, keys, letters, engine)
     if engine != MODEL:
-        return _print_comparison(known, keys, cells)
+        return _print_comparison(known, keys, cells) or unknown
     for spec in specs:
         if spec.at_most and any(
             c.predicted == "committed" for c in cells if c.protocol == spec.name
@@ -128,7 +146,7 @@ def matrix(
         say(
             f"{many(silent, 'case')} of {len(cells):,} silent: what the protocol cites does not say."
         )
-    return 0
+    return unknown
 
 
 def _key(cell: Cell) -> tuple[str, Place]:

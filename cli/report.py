@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isolitmus.cli.forms import Forms
-from isolitmus.cli.options import Json
+from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.specs.writing import write_whole
 
@@ -26,10 +26,12 @@ def report(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The page; default: DIR.html.")
     ] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """No Spark is needed. With --json what the page says is printed, and a page is written if --html names one. Exit
-    status 0.
+    status 3 if a limit ended the work, else 0.
     """
     from isolitmus.cli.made import made
     from isolitmus.pipeline.sweep_folder import SweepFolder
@@ -37,13 +39,14 @@ def report(
 
     form = FORMS.chosen(None, as_json=as_json)
     there = Path(folder)
-    with progress(f"report {folder}"):
+    within = budget(time, memory)
+    with within.interrupting(), progress(f"report {folder}"):
         tables = SweepFolder(there)
         page = summed(tables)
     form.show([page], page.to_json)
     if html is not None or not as_json:
         file = html or there.with_name(f"{there.resolve().name}.html")
-        with progress(f"report {folder}"):
+        with within.interrupting(), progress(f"report {folder}"):
             written = page_of(tables, page, made())
         write_whole(file, written)
         if not form.quiet:

@@ -11,10 +11,10 @@ import typer
 from isolitmus.checker.compared import expected
 from isolitmus.checker.telling.grid import markdown
 from isolitmus.cli.carrying import MODEL, Carried, Task, carry_out, refuse
-from isolitmus.cli.options import Json, named
+from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, say_text
 from isolitmus.cli.refused import Refusal
-from isolitmus.model.errors import IsolitmusError, NoLitmusTest
+from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
@@ -25,6 +25,7 @@ from isolitmus.specs.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
 __all__ = ["run"]
@@ -60,12 +61,15 @@ def run(
             help="All interleavings of the steps, instead of the schedule: what comes out of them.",
         ),
     ] = False,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """What cannot be read or carried out is passed over and told at the end. The exit status is 2 if anything
     was refused, else 4 if an engine failed, else 1 if a run is not as expected, or not as the model predicts it,
-    else 3 if one took too long or is undecided, else 0.
+    else 3 if one took too long or is undecided, or a limit ended the work, else 0.
     """
+    within = budget(time, memory)
     specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
     carriers = named("engine", engine)
     refuse(carriers, [spec.name for spec in specs or []])
@@ -78,26 +82,50 @@ def run(
             raise IsolitmusError(
                 "--interleavings are the model's; leave --engine, --table and --at-once out"
             )
-        return _interleaved(tests, specs, as_json=as_json)
+        return _interleaved(tests, specs, within, as_json=as_json)
     done = Carried()
-    tasks = list(_tasks(tests, done))
-    quiet = as_json or table
+    tasks: list[Task] = []
     try:
-        carry_out(tasks, carriers, specs, done, quiet=quiet, at_once=at_once)
+        with within.interrupting():
+            tasks += _tasks(tests, done)
+            carry_out(tasks, carriers, specs, done, quiet=as_json or table, at_once=at_once)
+    except Limit as limit:
+        done.ended = limit
     except BaseException:  # a Ctrl-C, most of all: what has come until now is kept
         if done.total:
             _close(done, as_json=as_json, as_table=table, whole=False)
         raise
-    _close(done, as_json=as_json, as_table=table, whole=True)
-    if not done.total and not done.refused:
+    _close(done, as_json=as_json, as_table=table, whole=done.ended is None)
+    if not done.total and not done.refused and done.ended is None:
         raise IsolitmusError(f"{', '.join(tests)}: nothing in there could be carried out")
     return done.status
 
 
-def _interleaved(tests: list[str], specs: list[Spec] | None, *, as_json: bool) -> int:
+def _interleaved(
+    tests: list[str], specs: list[Spec] | None, within: Budget, *, as_json: bool
+) -> int:
     """What comes out of all interleavings of each test, under each protocol."""
     done = Carried()
-    found = []
+    found: list[dict[str, object]] = []
+    try:
+        with within.interrupting():
+            _interleave(tests, specs, done, found, quiet=as_json)
+    except Limit as limit:
+        done.ended = limit
+    done.tell()
+    if as_json and found:
+        print_json(found[0] if len(found) == 1 else found)
+    return done.status
+
+
+def _interleave(
+    tests: list[str],
+    specs: list[Spec] | None,
+    done: Carried,
+    found: list[dict[str, object]],
+    *,
+    quiet: bool,
+) -> None:
     for task in _tasks(tests, done):
         form = format_named(task.test.format)
         if form.interleave is None:
@@ -108,12 +136,8 @@ def _interleaved(tests: list[str], specs: list[Spec] | None, *, as_json: bool) -
             with progress(f"{task.name} under {spec.name}"):
                 answer = form.interleave(task.test, spec)
             found.append(answer.to_json())
-            if not as_json:
+            if not quiet:
                 say_text(str(answer))
-    done.tell()
-    if as_json and found:
-        print_json(found[0] if len(found) == 1 else found)
-    return done.status
 
 
 def _close(done: Carried, *, as_json: bool, as_table: bool, whole: bool) -> None:
@@ -121,7 +145,7 @@ def _close(done: Carried, *, as_json: bool, as_table: bool, whole: bool) -> None
     done.tell()
     if as_json:
         aside = {(refusal.name, refusal.engine) for refusal in (*done.refused, *done.left_out)}
-        if done.total or len(aside) > 1:
+        if done.total or done.ended is not None or len(aside) > 1:
             print_json(_document(done, whole=whole))
     elif done.total:
         for line in markdown(done.words) if as_table else ():
@@ -137,6 +161,7 @@ def _document(done: Carried, *, whole: bool) -> object:
         "tests": done.documents,
         **done.aside,
         "interrupted": not whole,
+        "ended": None if done.ended is None else str(done.ended),
     }
 
 

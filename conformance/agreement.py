@@ -233,16 +233,29 @@ def explore(
                 known[key] = undetermined
         return known[key]
 
-    answers = []
-    with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:
-        for k, answer in enumerate(coming, 1):
-            answers.append(answer)
-            if progress is not None:
-                progress(k)
+    answers: list[tuple[str, ...] | UndeterminedError] = []
+
+    def first() -> Mismatch | None:
+        """The first of the tests that differ, as it was drawn."""
+        unlike = (
+            (pair, a) for pair, a in zip(pairs, answers, strict=False) if isinstance(a, tuple) and a
+        )
+        return next((Mismatch(test, under.name, said) for (test, under), said in unlike), None)
+
+    try:
+        with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:
+            for k, answer in enumerate(coming, 1):
+                answers.append(answer)
+                if progress is not None:
+                    progress(k)
+    except KeyboardInterrupt:
+        if first() is None:
+            raise
+        return Explored(seed, len(answers), 0, 0, first())
     several = sum(isinstance(answer, SeveralRuns) for answer in answers)
     unsaid = sum(isinstance(answer, UndeterminedError) for answer in answers) - several
     runs = len(pairs) - unsaid
-    if not any(isinstance(answer, tuple) and answer for answer in answers):
+    if first() is None:
         return Explored(seed, runs, unsaid, several, None, digest(pairs))
     found: list[Mismatch] = []
 
@@ -254,6 +267,6 @@ def explore(
             found.append(Mismatch(test, under.name, unlike))
             raise AssertionError(unlike)
 
-    with suppress(AssertionError):
+    with suppress(AssertionError, KeyboardInterrupt):  # what was found is told, smallest or not
         shrink()
-    return Explored(seed, runs, unsaid, several, found[-1])
+    return Explored(seed, runs, unsaid, several, found[-1] if found else first())

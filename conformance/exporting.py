@@ -7,11 +7,14 @@ not show: more of a client than its confs, raw transactions, a table that is not
 
 from __future__ import annotations
 
+import ast
 import json
 import keyword
 import re
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.runs import run
@@ -20,14 +23,14 @@ from isolitmus.conformance.session import DELTA, LAYOUT, PACKAGES, SPEED
 from isolitmus.conformance.tables import PROTOCOLS
 from isolitmus.model.client import Client
 from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
-from isolitmus.model.errors import IsolitmusError, Refused
+from isolitmus.model.errors import IsolitmusError, Refused, printable
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.statement import Read, Vacuum
 from isolitmus.specs.placeholders import ALIAS, INIT
 from isolitmus.specs.spark_ddl import table_ddl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
@@ -47,6 +50,9 @@ TAKEN = frozenset(
         "delta_race",
         "delta_level",
         "date",
+        "datetime",
+        "Decimal",
+        "float",
         "session_with",
         "set_level",
         "Held",
@@ -62,7 +68,9 @@ TAKEN = frozenset(
     ]
 )
 """Names that the templates have for themselves."""
-SIGNS = re.compile(r"\W")
+SIGNS = re.compile(r"\W", re.ASCII)
+IMPORTS = {"date": "datetime", "datetime": "datetime", "Decimal": "decimal"}
+"""What rows are made of that Python has to import, each with its module."""
 PHASES = {
     "park-init": "init",
     "park-prepare": "prepare",
@@ -127,8 +135,6 @@ def exported(tests: Sequence[tuple[Litmus | HistoryTest, Spec]], form: ExportFor
     >>> next(line for line in text.splitlines() if line.startswith("def test"))
     'def test_insert_last_at_serializable(delta_spark, delta_race):'
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     found = [_exported(test, spec, form) for test, spec in tests]
     names = [each.name for each in found]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -136,6 +142,17 @@ def exported(tests: Sequence[tuple[Litmus | HistoryTest, Spec]], form: ExportFor
         raise IsolitmusError(
             f"two tests would be called {twice}; rename a file, or export them apart"
         )
+    text = _rendered(found, form)
+    if _shape(text) != _shape(_rendered([_blank(each) for each in found], form)):
+        raise IsolitmusError(
+            "a text of these tests would be more than a text in Python; please report it"
+        )
+    return text
+
+
+def _rendered(tests: Sequence[ExportedTest], form: ExportForm) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("isolitmus.conformance", ""),
         undefined=StrictUndefined,
@@ -144,31 +161,57 @@ def exported(tests: Sequence[tuple[Litmus | HistoryTest, Spec]], form: ExportFor
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - Python, no page
     )
-    environment.filters["literal"] = _literal
-    dates = any("date(" in rows for each in found for rows in _literals(each))
+    environment.filters |= {"literal": _literal, "comment": printable}
+    rows = ", ".join(
+        text for each in tests for text in (*each.reads.values(), *each.tables.values())
+    )
+    used = {node.id for node in ast.walk(ast.parse(f"[{rows}]")) if isinstance(node, ast.Name)}
+    imported = {
+        module: [name for name in IMPORTS if name in used and IMPORTS[name] == module]
+        for module in sorted({IMPORTS[name] for name in used & IMPORTS.keys()})
+    }
     return environment.get_template(f"exported_{form}.py.j2").render(
-        tests=found,
-        dates=dates,
-        sessions=any(step.confs for each in found for step in each.steps),
-        levels=any(each.level for each in found),
+        tests=tests,
+        imported=imported,
+        sessions=any(step.confs for each in tests for step in each.steps),
+        levels=any(each.level for each in tests),
         packages=PACKAGES,
         settings={**LAYOUT, **SPEED, **DELTA},
         level_key=LEVEL_KEY,
     )
 
 
-def _literals(test: ExportedTest) -> Iterator[str]:
-    yield from test.reads.values()
-    yield from test.tables.values()
+def _shape(text: str) -> str:
+    """The statements of a Python file without the texts in it; a SyntaxError if it is none."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def _blank(test: ExportedTest) -> ExportedTest:
+    """The same test with none of the texts of its file but its names."""
+    return replace(
+        test,
+        title="",
+        schedule="",
+        confs=dict.fromkeys(test.confs, ""),
+        making=dict.fromkeys(test.making, '""'),
+        filling=('""',) * len(test.filling),
+        steps=tuple(
+            replace(step, sql='""', confs=dict.fromkeys(step.confs, "")) for step in test.steps
+        ),
+    )
 
 
 def _literal(text: str) -> str:
-    """A text as Python's source has it.
+    r"""A text as Python's source has it.
 
-    >>> print(_literal("it's"))
-    "it's"
+    >>> print(_literal("it's\u2028"))
+    "it's\u2028"
     """
-    return json.dumps(text, ensure_ascii=False)
+    return printable(json.dumps(text, ensure_ascii=False))
 
 
 def _exported(test: Litmus | HistoryTest, spec: Spec, form: ExportForm) -> ExportedTest:
@@ -192,7 +235,7 @@ def _exported(test: Litmus | HistoryTest, spec: Spec, form: ExportForm) -> Expor
     readers = {name for name, t in test.transactions.items() if isinstance(t, Read)}
     most = next(iter(test.tables.values())).rows_per_file
     return ExportedTest(
-        f"{SIGNS.sub('_', test.name)}_at_{_snake(level)}",
+        f"{_identifier(test.name)}_at_{_snake(level)}",
         test.title,
         str(test.schedule),
         "" if level == DEFAULT_LEVEL else level,
@@ -265,6 +308,16 @@ def _step(test: Litmus, step: Step, races: Mapping[str, str]) -> ExportedStep:
     return ExportedStep(does, _python(name), _literal(statement.sql), phase, target, confs)
 
 
+def _identifier(name: str) -> str:
+    """The name of a file as Python and Spark take one.
+
+    >>> _identifier("2-naïve")
+    '_2_na_ve'
+    """
+    said = SIGNS.sub("_", name)
+    return f"_{said}" if said[:1].isdigit() else said
+
+
 def _python(name: str) -> str:
     """A name that Python takes, and the templates have not taken."""
     return f"{name}_" if name in TAKEN or keyword.iskeyword(name) else name
@@ -281,11 +334,19 @@ def _rows(rows: Rows) -> str:
 
 
 def _row(row: tuple[object, ...]) -> str:
-    cells = [
-        f"date({v.year}, {v.month}, {v.day})" if isinstance(v, date) else _cell(v) for v in row
-    ]
-    return f"({', '.join(cells)}{',' if len(cells) == 1 else ''})"
+    return f"({', '.join(map(_cell, row))}{',' if len(row) == 1 else ''})"
 
 
 def _cell(value: object) -> str:
-    return _literal(value) if isinstance(value, str) else repr(value)
+    match value:
+        case str():
+            return _literal(value)
+        case datetime():
+            return f"datetime.fromisoformat({_literal(value.isoformat(' '))})"
+        case date():
+            return f"date({value.year}, {value.month}, {value.day})"
+        case Decimal():
+            return f"Decimal({_literal(str(value))})"
+        case float() if not isfinite(value):
+            return f"float({_literal(str(value))})"
+    return repr(value)

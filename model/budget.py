@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -28,6 +29,10 @@ IDLE = 1.0
 """Seconds without a solver after which nobody watches any more."""
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 PROC = Path("/proc")
+
+
+class _Interrupted(KeyboardInterrupt):
+    """What the main thread is interrupted with: who cleans up after a Ctrl-C does so now."""
 
 
 class Budget:
@@ -123,6 +128,49 @@ class Budget:
             with self._lock:
                 self._stop = None
         self.check()
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """While the block lasts, whatever the main thread does is interrupted once it is spent, as by a Ctrl-C, and the
+        block raises TimeLimit or MemoryLimit: for work that does not ask. In another thread, after the block only.
+
+        >>> from time import sleep
+        >>> with Budget(seconds=0.1).interrupting():
+        ...     sleep(60)
+        Traceback (most recent call last):
+        isolitmus.model.errors.TimeLimit: the time limit of 0.1 s ended it
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            self.check()
+            return
+        self.check()
+        over = threading.Event()
+
+        def interrupt(*_: object) -> None:
+            if not over.is_set():
+                raise _Interrupted
+
+        def watch(main: int) -> None:
+            while not over.wait(PACE):
+                if self.spent() is not None:
+                    signal.pthread_kill(main, signal.SIGUSR1)
+                    return
+
+        before = signal.signal(signal.SIGUSR1, interrupt)
+        watching = threading.Thread(
+            target=watch, args=(threading.get_ident(),), name="limits", daemon=True
+        )
+        watching.start()
+        try:
+            yield
+        except (Exception, _Interrupted):
+            self.check()  # it failed because it was interrupted
+            raise
+        finally:
+            over.set()
+            watching.join()
+            signal.signal(signal.SIGUSR1, before)
 
     def _watch(self) -> None:
         pause, idle = threading.Event(), 0.0

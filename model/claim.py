@@ -201,13 +201,19 @@ class FigureStatement(NamedTuple):
         name, sign, value = match.groups()
         return cls(name, sign, int(value) if value.isdecimal() else value)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds of any figures: no number of things is below 0."""
+        same = self.name == self.value and "=" in self.sign
+        return same or (self.sign, self.value) == (">=", 0)
+
     def holds(self, figures: Mapping[str, Figure]) -> bool:
-        """Whether it is true of these figures, which have all its names.
+        """Whether it is true of these figures; of one that is not among them nothing is.
 
         >>> FigureStatement("a", "<", "b").holds({"a": 1, "b": 2})
         True
         """
-        left, right = figures[self.name], figures.get(str(self.value), self.value)
+        left, right = figures.get(self.name), figures.get(str(self.value), self.value)
         return type(left) is type(right) and bool(SIGNS[self.sign](left, right))
 
     def __str__(self) -> str:

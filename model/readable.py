@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Command", "Readable", "few"]
+__all__ = ["Command", "Readable", "begun", "few"]
 
 
 class Readable:
@@ -37,6 +37,15 @@ class Command(Readable):
 
     def __repr__(self) -> str:
         return self.sql
+
+
+def begun(text: str) -> str:
+    """A text as a sentence begins with it; the rest of it stays: names have their own capitals.
+
+    >>> begun("claims of WriteSerializable")
+    'Claims of WriteSerializable'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def few(lines: Iterable[str], most: int = 20) -> str:

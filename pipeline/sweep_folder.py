@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -10,7 +11,7 @@ import duckdb
 from sqlglot import exp
 
 from isolitmus.model.delta_log import LogFile, live_files
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.sweep_data import ABOUT
 from isolitmus.pipeline.sweep_tables import VERSION, sweep_tables
@@ -20,6 +21,7 @@ from isolitmus.specs.delta_log import is_delta_table, open_log
 from isolitmus.specs.scope_file import read_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from isolitmus.model.scope import Scope
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from isolitmus.pipeline.table import ResultTable
 
 __all__ = ["SweepFolder"]
+
+DAMAGED = (duckdb.Error, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+"""What reading damaged tables ends in."""
 
 
 class SweepFolder:
@@ -42,20 +47,32 @@ class SweepFolder:
             raise IsolitmusError(
                 f"{path}: no tables of a sweep are there; isolitmus sweep SCOPE --spark --out {path} writes them"
             )
-        said = json.loads(about)
-        if said["version"] != VERSION:
+        self.path = path
+        with self.reading():
+            said = json.loads(about)
+            if said["version"] != VERSION:
+                raise IsolitmusError(
+                    f"{path}: its tables are of version {said['version']}, and this isolitmus reads version {VERSION}:"
+                    " count anew into another folder"
+                )
+            self.keep: str = said["keep"]
+            self.scope: Scope = read_scope(said["scope"], said["name"])
+            self.levels: dict[str, str] = said["levels"]
+            self.protocols: dict[str, str] = said["protocols"]
+            self._duck = duckdb.connect()
+            self._names = [name for name in sweep_tables(self.scope) if is_delta_table(path / name)]
+            for name in self._names:
+                self._view(path / name, sweep_tables(self.scope)[name])
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """IsolitmusError for what no sweep has written so: files that are damaged or gone, rows that cannot be."""
+        try:
+            yield
+        except DAMAGED as problem:
             raise IsolitmusError(
-                f"{path}: its tables are of version {said['version']}, and this isolitmus reads version {VERSION}:"
-                " count anew into another folder"
-            )
-        self.keep: str = said["keep"]
-        self.scope: Scope = read_scope(said["scope"], said["name"])
-        self.levels: dict[str, str] = said["levels"]
-        self.protocols: dict[str, str] = said["protocols"]
-        self._duck = duckdb.connect()
-        self._names = [name for name in sweep_tables(self.scope) if is_delta_table(path / name)]
-        for name in self._names:
-            self._view(path / name, sweep_tables(self.scope)[name])
+                f"{self.path}: its tables are damaged ({brief(str(problem), 160)}); count anew into another folder"
+            ) from None
 
     def has(self, table: str) -> bool:
         """Whether the sweep keeps a table."""

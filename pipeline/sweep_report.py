@@ -11,6 +11,7 @@ from isolitmus.checker.telling.sweep_page import (
     SweepPage,
     sweep_page,
 )
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.litmus_file import read_litmus
 
@@ -38,24 +39,38 @@ KINDS = """
 
 
 def summed(folder: SweepFolder) -> SweepPage:
-    """What the tables say."""
+    """What the tables say; IsolitmusError if they are damaged, or nothing was counted."""
+    with folder.reading():
+        page = _summed(folder)
+    if not page.counts:
+        raise IsolitmusError(
+            f"{folder.path}: nothing in it was counted; sweep the scope again with --out {folder.path}, which goes on"
+        )
+    return page
+
+
+def _summed(folder: SweepFolder) -> SweepPage:
     stops = folder.rows(STOPS) if folder.has("verdicts") else []
     kinds = folder.rows(KINDS) if folder.has("findings") else []
-    patterns = folder.rows("SELECT sql FROM statements ORDER BY statement")
+    patterns = [sql for (sql,) in folder.rows("SELECT sql FROM statements ORDER BY statement")]
+    stopped = [Stops(*row) for row in stops]
+    for one in stopped:
+        assert max(one.loser, one.winner) < len(patterns), "statements are missing"
     return SweepPage(
         folder.scope.title,
         folder.scope.source,
-        [sql for (sql,) in patterns],
+        patterns,
         [CountedPair(*row) for row in folder.rows(COUNTS)],
-        [Stops(*row) for row in stops],
+        stopped,
         [FoundKind(*row) for row in kinds],
     )
 
 
 def page_of(folder: SweepFolder, page: SweepPage, made: Made) -> str:
-    """The page of the tables in a folder."""
-    tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]
-    return sweep_page(page, tests, folder.specs(), made)
+    """The page of the tables in a folder; IsolitmusError if they are damaged."""
+    with folder.reading():
+        tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]
+        return sweep_page(page, tests, folder.specs(), made)
 
 
 def _test(text: str, name: str) -> Litmus:

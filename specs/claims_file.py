@@ -58,6 +58,8 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "observe": (),
 }
 """The kinds of evidence by the key that each has, with the keys that only they have."""
+EXAMPLES = ("'cases > 0'", '{ outcome = { a = "committed" } }')
+"""What ``claimed`` may be: figures; of a run, an expectation."""
 COUNTED = ("interleavings", "wrong", "timeless", "plausible", "deadlocks")
 """The figures of any test's interleavings."""
 UNRUN: tuple[ClaimVerdict, ...] = ("not semantic", "undecided")
@@ -122,6 +124,8 @@ def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim,
                 f"{name} is no claim; write D, Q or N and a number, such as [D46]", name
             )
         found.append(_claim(name, entry, title, engines, path))
+    if not found:
+        document.refuse("the file has no claim; write [D1] and what it says")
     return tuple(sorted(found, key=lambda one: claim_order(one.name)))
 
 
@@ -215,6 +219,12 @@ def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
         asked = _engines(given) or (engines if kind in ("run", "matrix") else ("model",))
         if "claimed" not in given:
             given.refuse(f"{given} needs 'claimed': what comes out if the claim is true")
+        for key in ("claimed", "found"):
+            if key in given and given.value[key] in ([], {}, ""):
+                given.refuse(
+                    f"{given}.{key} is empty, so every run would agree with it; {EXAMPLES[isinstance(question, AskedRun)]}"
+                    " would say something"
+                )
         claimed, found = (
             _answer(given.at(key), question) if key in given else None
             for key in ("claimed", "found")
@@ -253,6 +263,10 @@ def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
         if known and count.name not in known:
             given.refuse(
                 f"{given}: {question} gives no figure '{count.name}'{near(count.name, known)}"
+            )
+        if count.is_empty:
+            given.refuse(
+                f"{given}: '{text}' is true of any figures, so every run would agree with it"
             )
         counts.append(count)
     return tuple(counts)
@@ -293,6 +307,8 @@ def _protocols(given: Node) -> tuple[str, ...]:
     """The protocols that ``under`` names, or that its patterns match."""
     value = given.value.get("under")
     texts = given.strings("under") if isinstance(value, list) else (given.get("under", str),)
+    if not texts:
+        given.refuse(f"{given}.under is empty, so nothing would be asked; name a protocol")
     known = shipped("protocols")
     found: dict[str, None] = {}
     for text in texts:
@@ -377,6 +393,8 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
             f"{given}.universe is '{universe}'{near(universe, ('abstract', *shipped('scopes')))}"
         )
     size = given.get("transactions", int, 0) or None
+    if size is not None and size < 1:
+        given.refuse(f"{given}.transactions is {size}; a whole number from 1 is wanted")
     yield AskedSeparation(
         *specs,
         universe,
@@ -387,6 +405,8 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
 
 def _sweep(given: Node) -> Iterator[AskedSweep]:
     names = given.strings("sweep")
+    if not names:
+        given.refuse(f"{given}.sweep is empty, so nothing would be asked; name a scope")
     for name in names:
         if name not in shipped("scopes"):
             given.refuse(f"{given}.sweep names no scope: '{name}'{near(name, shipped('scopes'))}")

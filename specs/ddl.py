@@ -11,7 +11,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.default import DELTA
 from isolitmus.model.delta_log import LEVEL_KEY
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_parse import Syntax, well_formed
 from isolitmus.specs.sql_scope import DIALECT, SqlText
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
     >>> found.name, found.table
     ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
     """
+    with well_formed(text, label):
+        return _declared(text, label, source=source)
+
+
+def _declared(text: str, label: str, *, source: bool) -> Declared:
     place = SqlText(text, label)
     tree = Syntax(text, label).tree()
     schema = tree.this
@@ -65,7 +70,8 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
         place.refuse(tree, "a table's DDL is CREATE TABLE name (column TYPE, …) USING delta …")
     table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place))}
     properties = tree.args.get("properties")
-    level, format_ = None, DELTA
+    level: str | None = None
+    format_: str = DELTA
     for found in properties.expressions if properties is not None else ():
         match found:
             case exp.PartitionedByProperty():
@@ -79,6 +85,8 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
                 else:
                     table.setdefault("properties", {})[key] = value.lower()
         if isinstance(found, exp.FileFormatProperty):
+            if not isinstance(found.this, exp.Expr):
+                place.refuse(found, "USING names no format; write USING delta", "syntax")
             format_ = found.this.name.lower()
             if format_ != DELTA and not source:
                 place.refuse(found, f"a table of format {format_} has no commit check; USING delta")

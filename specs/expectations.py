@@ -37,6 +37,8 @@ KEYS = frozenset(
         "serial", "holds", "fails",
     )
 )  # fmt: skip
+SAID_BY_NONE = ("breaks", "serial", "waits")
+"""Keys of which an empty value says that there is none."""
 LOG_KEYS = {"blind": bool, "level": str, "operation": str}
 OUTCOMES = ("committed", "no-op", ROLLED_BACK, SILENT, "unknown", "aborted")
 KNOWN = sorted(
@@ -90,7 +92,7 @@ def read_expectation(given: Node, of: Expected) -> Expectation:
     given.keys(KEYS)
     classes = _by_transaction(given, "error_class", of)
     reads = _by_transaction(given, "reads", of)
-    return Expectation(
+    found = Expectation(
         _outcomes(given, of),
         {name: classes.get(name, str) for name in classes.value},
         _log(given, of),
@@ -103,6 +105,25 @@ def read_expectation(given: Node, of: Expected) -> Expectation:
         None if "serial" not in given else _serial(given, of),
         *read_levels(given),
     )
+    _refuse_nothing(given, of)
+    return found
+
+
+def _refuse_nothing(given: Node, of: Expected) -> None:
+    """Refuse what expects nothing, which no run can contradict."""
+    for key, node in given.items():
+        inner = node.nodes() if key in ("log", "versions") and isinstance(node.value, dict) else ()
+        for each in (node, *inner):
+            if each.value == {} and key != "waits":  # by which nobody waits
+                node.refuse(
+                    f"{each} is empty, and expects nothing; write what is expected, or leave it out"
+                )
+    if not any(node.value or key in SAID_BY_NONE for key, node in given.items()):
+        name = next(iter(of.transactions), "NAME")
+        given.refuse(
+            f"{f'[{given}]' if given.path else 'the file'} expects nothing, so no run could be otherwise; add"
+            f' outcome = {{ {name} = "committed" }}, or what else is expected'
+        )
 
 
 def _refuse_unknown(who: str, given: Node, path: Path | None) -> None:

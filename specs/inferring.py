@@ -13,6 +13,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.sql_types import type_named
 from isolitmus.specs.sources import contents, put_in
+from isolitmus.specs.sql_parse import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,16 +42,17 @@ def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dic
     """
     met: dict[str, set[Type]] = {}
     for syntax in statements:
-        tree = syntax.tree()
-        tables, made = _tables(tree, schemas), _made(tree)
-        for cast in tree.find_all(exp.Cast):
-            named = type_named(cast.to.sql("databricks"))
-            if isinstance(cast.this, exp.Placeholder) and named is not None:
-                met.setdefault(cast.this.name, set()).add(named)
-        for value, column in _meetings(tree, tables, made):
-            for parameter in _parameters(value, made):
-                for found in _columns(column, tables):
-                    met.setdefault(parameter, set()).add(found.type)
+        with well_formed(syntax.text, syntax.label):
+            tree = syntax.tree()
+            tables, made = _tables(tree, schemas), _made(tree)
+            for cast in tree.find_all(exp.Cast):
+                named = type_named(cast.to.sql("databricks"))
+                if isinstance(cast.this, exp.Placeholder) and named is not None:
+                    met.setdefault(cast.this.name, set()).add(named)
+            for value, column in _meetings(tree, tables, made):
+                for parameter in _parameters(value, made):
+                    for found in _columns(column, tables):
+                        met.setdefault(parameter, set()).add(found.type)
     return {parameter: types.pop() for parameter, types in met.items() if len(types) == 1}
 
 

@@ -37,7 +37,7 @@ from isolitmus.specs.inferring import inferred
 from isolitmus.specs.parameters import CLOCKS, parameters
 from isolitmus.specs.sql import resolve
 from isolitmus.specs.sql_expressions import read_expression
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_parse import Syntax, well_formed
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
 from isolitmus.specs.standins import stand_ins
 from isolitmus.specs.toml_file import NAME, Node, shown
@@ -260,15 +260,18 @@ class JobReader:
         if found is not None and not _opaque(found):
             return found, None
         dynamic = overwrites_dynamically(confs)
-        for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):
-            schemas = {**self.schemas, one.schema.name: one.schema}
-            other = Syntax(one.sql, syntax.label).typed({**syntax.types, **one.types}, opaque=True)
-            with suppress(SqlError):
-                instead = resolve(other, schemas)
-                if not _opaque(instead):
-                    self.schemas[one.schema.name] = one.schema
-                    self.instead.append(one)
-                    return instead, one
+        with well_formed(syntax.text, syntax.label):
+            for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):
+                schemas = {**self.schemas, one.schema.name: one.schema}
+                other = Syntax(one.sql, syntax.label).typed(
+                    {**syntax.types, **one.types}, opaque=True
+                )
+                with suppress(SqlError):
+                    instead = resolve(other, schemas)
+                    if not _opaque(instead):
+                        self.schemas[one.schema.name] = one.schema
+                        self.instead.append(one)
+                        return instead, one
         if found is None:
             assert problem is not None
             raise problem

@@ -70,4 +70,8 @@ def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
     expect = document.inner("expect", {})
     expect.keys(("holds", "fails"))
     holds, fails = read_levels(expect)
+    if "expect" in document and not (holds or fails):
+        expect.refuse(
+            '[expect] expects nothing; add holds = ["read-committed"], fails = [...] or both, or leave it out'
+        )
     return HistoryTest(name, title, source, history, holds, fails, tags, document.source.text, path)

@@ -61,7 +61,8 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
             except LitmusError as error:
                 problems.append(error)
         else:
-            raise problems[0]
+            place = document.source.place(f"statements.{statement}")
+            raise LitmusError(f"{place}: {problems[0]}") from None
     return made
 
 

@@ -1,4 +1,6 @@
-"""sqlglot without its warnings: that it falls back to a Command is no news for whoever reads the tree."""
+"""sqlglot without its warnings, and with one error: that it falls back to a Command is no news for whoever reads the tree,
+and of some texts its parser does not say that they do not parse, but trips over them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["muted"]
+    from sqlglot.expressions import Expr
+
+__all__ = ["muted", "parse", "parse_one"]
+
+TRIPPED = (AssertionError, AttributeError, LookupError, TypeError)
+"""What parsing ends in besides an error of sqlglot's own."""
+
+logging.getLogger("sqlglot").addHandler(
+    logging.NullHandler()
+)  # else Python prints what it warns of
 
 
 @contextmanager
@@ -22,3 +33,35 @@ def muted() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+def parse(text: str, dialect: str) -> list[Expr | None]:
+    """The trees of some statements; sqlglot's ParseError for whatever does not parse, RecursionError for what is too deep.
+
+    >>> parse("SELECT map('a')", "databricks")
+    Traceback (most recent call last):
+    sqlglot.errors.ParseError: some part of it is of a form that the parser does not know
+    """
+    import sqlglot
+    from sqlglot.errors import ParseError
+
+    try:
+        with muted():
+            return sqlglot.parse(text, read=dialect)
+    except ValueError:  # sqlglot takes a function for another one
+        raise ParseError("the arguments of some function") from None
+    except TRIPPED:
+        raise ParseError("some part of it is of a form that the parser does not know") from None
+
+
+def parse_one(text: str, dialect: str) -> Expr:
+    """The tree of one statement; sqlglot's ParseError for whatever is none."""
+    from sqlglot.errors import ParseError
+
+    try:
+        trees = parse(text, dialect)
+    except RecursionError:
+        raise ParseError("it is nested too deeply") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("one statement is wanted here")
+    return trees[0]

@@ -23,7 +23,7 @@ from isolitmus.specs.sql_definitions import DefinitionReader
 from isolitmus.specs.sql_inserts import InsertReader
 from isolitmus.specs.sql_joins import JoinReader
 from isolitmus.specs.sql_merges import MergeReader
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_parse import Syntax, well_formed
 from isolitmus.specs.sql_queries import QueryReader
 from isolitmus.specs.sql_replacing import MakingReader
 from isolitmus.specs.sql_rows import RowsReader
@@ -77,6 +77,11 @@ def read_statement(
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
     """The statement that a syntax is on these tables; SqlError says what it is not."""
+    with well_formed(syntax.text, syntax.label):
+        return _resolved(syntax, schemas)
+
+
+def _resolved(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
     word = _first(syntax)
     tree = None if word in KINDS else syntax.tree()
     kind = KINDS.get(word if tree is None else type(tree))

@@ -7,20 +7,20 @@ values of parameters (``:name``) come into a copy of the tree.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from operator import methodcaller
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import SqlError, brief
 from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import parse
 from isolitmus.specs.parameters import BLANK, bound, places
 from isolitmus.specs.placeholders import with_markers
 from isolitmus.specs.written import located
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
-__all__ = ["Syntax"]
+__all__ = ["UNFORESEEN", "Syntax", "well_formed"]
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(
@@ -41,6 +41,32 @@ VERB = re.compile(
 """One of Delta's own verbs, and the database of its table."""
 MISSING = re.compile(r"Required keyword: '\w+' missing for <class .*>")
 """What sqlglot says, in its own words, of an operator without one of its operands."""
+INCOMPLETE = "this statement is incomplete, or of a form that is not supported"
+UNFORESEEN = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a tree of another shape than it should have ends in."""
+
+
+class _Wanted(NamedTuple):
+    """Arguments of a node of which SQL wants one, where sqlglot takes none; what to say then."""
+
+    keys: tuple[str, ...]
+    problem: str
+
+
+EMPTY: Mapping[type[exp.Expr], _Wanted] = {
+    exp.In: _Wanted(
+        ("expressions", "query", "unnest", "field"), "IN () has no value; write IN (1, 2)"
+    ),
+    exp.Select: _Wanted(("expressions",), "this SELECT has no column"),
+    exp.Update: _Wanted(("expressions",), "this UPDATE sets nothing; write SET column = value"),
+    exp.Values: _Wanted(("expressions",), "VALUES has no row; write VALUES (1, 2)"),
+    exp.Merge: _Wanted(
+        ("whens",), "this MERGE does nothing; write WHEN MATCHED THEN … or WHEN NOT MATCHED THEN …"
+    ),
+    exp.Insert: _Wanted(
+        ("expression", "default"), "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"
+    ),
+}
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -116,10 +142,33 @@ class Syntax:
             yield from tree.find_all(exp.Table)
 
 
+@contextmanager
+def well_formed(text: str, label: str) -> Iterator[None]:
+    """Refuse a statement whose tree lacks what its reader looks for: sqlglot builds one of statements that are cut
+    short, and of some that mean nothing, too.
+
+    >>> with well_formed("MERGE INTO t", "SQL"):
+    ...     Syntax("SELECT 1").tree().args["using"]
+    Traceback (most recent call last):
+    isolitmus.model.errors.SqlError: SQL:1:1: this statement is incomplete, or of a form that is not supported
+        MERGE INTO t
+        ^
+    """
+    try:
+        yield
+    except UNFORESEEN:
+        raise located(label, text, _beginning(text), INCOMPLETE) from None
+
+
+def _beginning(text: str) -> int:
+    """Where the first word of a statement stands."""
+    found = re.match(BLANK, text)
+    return found.end() if found and found.end() < len(text) else 0
+
+
 def _parsed(text: str, of: Syntax) -> exp.Expr:
     try:
-        with muted():
-            trees = sqlglot.parse(with_markers(text), read="databricks")
+        trees = parse(with_markers(text), "databricks")
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         line, column = details[0].get("line") or 1, details[0].get("col") or 1
@@ -129,8 +178,6 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
         said = MISSING.sub("an operand is missing", what.rstrip("."))
         problem = f"this does not parse: {brief(said)}"
         raise located(of.label, of.text, start, problem, "syntax") from None
-    except ValueError:  # sqlglot takes a function for another one
-        raise SqlError(f"{of.label}: this does not parse: the arguments of some function") from None
     except RecursionError:
         raise SqlError(f"{of.label}: the statement {DEEP}") from None
     found = [tree for tree in trees if tree is not None]
@@ -140,7 +187,14 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
         )
     if deeper(found[0], methodcaller("iter_expressions")):
         raise SqlError(f"{of.label}: the statement {DEEP}")
-    return _placed(found[0], text)
+    for node in found[0].find_all(*EMPTY):
+        wanted = EMPTY[type(node)]
+        starred = isinstance(node, exp.Insert) and isinstance(node.this, exp.Star)  # of a MERGE
+        if not starred and not any(map(node.args.get, wanted.keys)):
+            place = min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
+            raise located(of.label, of.text, place, wanted.problem, "syntax")
+    with well_formed(of.text, of.label):
+        return _placed(found[0], text)
 
 
 def _placed(tree: exp.Expr, text: str) -> exp.Expr:

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model import expression as ex
 from isolitmus.model.errors import brief, near
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import parse_one
 from isolitmus.specs.written import located
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class SqlText:
         for low in range(first, max(first - LOOK_BACK, -1), -1):
             for high in range(low, min(low + LOOK_AHEAD, len(tokens))):
                 words = self.text[tokens[low].start : tokens[high].end + 1]
-                with suppress(SqlglotError, ValueError), muted():
-                    if sqlglot.parse_one(words, dialect=DIALECT) == node:
+                with suppress(SqlglotError):
+                    if parse_one(words, DIALECT) == node:
                         return words
         return node.sql(DIALECT)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
@@ -23,7 +22,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql_types import type_named
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import muted, parse_one
 from isolitmus.specs.parameters import one_line
 from isolitmus.specs.placeholders import with_markers
 
@@ -81,7 +80,7 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
 
 def _target(tree: exp.Expr) -> str:
     """The table that a statement writes to."""
-    into = tree.this.find(exp.Table)
+    into = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expr) else None
     return "" if into is None else into.name
 
 
@@ -138,9 +137,8 @@ def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
 
 def _tree(text: str) -> exp.Expr | None:
     try:
-        with muted():
-            return sqlglot.parse_one(with_markers(one_line(text)), read=DIALECT)
-    except (SqlglotError, ValueError, RecursionError):
+        return parse_one(with_markers(one_line(text)), DIALECT)
+    except SqlglotError:
         return None
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_functions import duck_text
+from isolitmus.checker.running.duck_functions import duck_text, open_duck, unsupported
+from isolitmus.checker.running.duck_tables import create_table
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.sql_parse import Syntax
@@ -55,9 +56,9 @@ class DuckTexts:
 
     def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
         tables = self._litmus.tables.values()
-        with duckdb.connect(":memory:") as connection:
+        with open_duck() as connection:
             for schema in tables:
-                connection.execute(f'CREATE TABLE "{schema.name}" ({schema.ddl()})')
+                connection.execute(create_table(schema))
                 for index in schema.indexes:
                     if index.unique:
                         names = ", ".join(f'"{schema.columns[k].name}"' for k in index.columns)
@@ -85,6 +86,8 @@ class DuckTexts:
                 duckdb.InvalidInputException,
             ):
                 return None
+            except duckdb.Error as error:
+                raise unsupported(error) from None
             left = {
                 schema.name: sort_rows(
                     connection.execute(f'SELECT * FROM "{schema.name}"').fetchall()

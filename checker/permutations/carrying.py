@@ -173,7 +173,8 @@ class _Carrier:
             self._end(happening)
         sent = Counter(each.step for each in permutation.happenings if each.sent)
         if waiting or sent != Counter(permutation.steps):
-            left = sorted({*waiting, *(Counter(permutation.steps) - sent)})
+            steps = Counter(permutation.steps)
+            left = sorted({*waiting, *(steps - sent), *(sent - steps)})
             raise RecordingError(f"{self.spec.file}: nothing says how the step {left[0]} ended")
         for transaction in self.every:
             if transaction.number in self.supposed and transaction.status == "open":

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 from sqlglot import expressions as exp
 
-from isolitmus.model.errors import RecordingError
+from isolitmus.checker.running.duck_functions import open_duck
+from isolitmus.model.errors import RecordingError, brief
 from isolitmus.specs.recorded.pg_sql import Drops, MadeTable, OfRows, table_scans
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class RowVersions:
     """
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection = open_duck()
         self._connection.execute("SET TimeZone = 'America/Los_Angeles'")  # isolationtester's own
         self._tables: dict[str, _Columns] = {}
         self._next = 0
@@ -296,9 +297,11 @@ class RowVersions:
         try:
             return self._connection.execute(sql)
         except duckdb.Error as problem:
-            if statement is None:
-                raise
             said = str(problem).split("\n", 1)[0]
+            if statement is None:
+                raise RecordingError(
+                    f"DuckDB does not carry out '{brief(sql, 120)}': {said}"
+                ) from None
             raise RecordingError(
                 f"{statement.place}: DuckDB does not carry out '{statement.text}': {said}"
             ) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.proving.laws import relation
 from isolitmus.model.combine import names_in
+from isolitmus.model.errors import printable
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def question(sentences: Sequence[Sentence]) -> str:
     for symbol, arity in declared:
         lines.append(f"(declare-fun {symbol} ({' '.join(['Node'] * arity)}) Bool)")
     for one in sentences:
-        lines += [f"; {one.words}", f"(assert {one.text})"]
+        lines += [f"; {printable(one.words)}", f"(assert {one.text})"]
     return "\n".join([*lines, "(check-sat)"]) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.errors import Disagreement
+from isolitmus.model.errors import Disagreement, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -86,7 +86,7 @@ def _proved(
             raise Disagreement(f"{name}: one solver finds no model of the clauses, another has one")
         proof = solver.get_proof()
     lines = [
-        *(f"c left out: {said}" for said in words.values()),
+        *(f"c left out: {printable(said)}" for said in words.values()),
         f"p cnf {variables} {len(clauses)}",
     ]
     lines += [f"{' '.join(map(str, clause))} 0" for clause in clauses]

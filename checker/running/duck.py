@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_functions import taught_duck
+from isolitmus.checker.running.duck_functions import taught_duck, unsupported
 from isolitmus.checker.running.duck_sql import (
     after_init,
     constraint_condition,
@@ -45,6 +45,15 @@ Features = frozenset[tuple[str, str]]
 """The features that tables have and DROP FEATURE can take away, by table and name; and, by the name of that
 property, that columns are mapped by name, without which none can go or get another name."""
 
+FAILING = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.OutOfRangeException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+)
+"""What a statement ends in that fails where it stands in an order."""
+
 
 class _NoFeature(Exception):
     """A feature cannot be taken away, or is needed."""
@@ -57,19 +66,27 @@ class _Duck:
 
     def __init__(self) -> None:
         self._connection = taught_duck()
-        self._connection.execute("SET threads = 1")
         # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
         # rowid should find, by a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
-        return self._connection.execute(sql)
+        """The answer to a statement; what FAILING has if it fails, LitmusError if it is none for DuckDB."""
+        try:
+            return self._connection.execute(sql)
+        except FAILING:
+            raise
+        except duckdb.Error as error:
+            raise unsupported(error) from None
 
     def _make(self, setup: Iterable[str]) -> None:
         self._holds = None
         for sql in setup:
-            self.run(sql)
+            try:
+                self.run(sql)
+            except FAILING as error:
+                raise unsupported(error) from None
 
     @contextmanager
     def holding(
@@ -171,15 +188,7 @@ class DuckExecutor:
                 for (table, _), holds in checks.items():
                     broken = f"SELECT error('a row outside') FROM \"{table}\""
                     run(f"{broken} WHERE ({holds}) IS NOT TRUE")
-            except (
-                TooManyRows,
-                _NoFeature,
-                duckdb.BinderException,
-                duckdb.CatalogException,
-                duckdb.OutOfRangeException,
-                duckdb.ConversionException,
-                duckdb.InvalidInputException,
-            ):
+            except (TooManyRows, _NoFeature, *FAILING):
                 return None
         return {
             name: sort_rows(run(f'SELECT * FROM "{name}"').fetchall())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 from sqlglot import expressions as exp
 
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.failing import RANGES
 from isolitmus.model.sql_types import INTEGERS, decimal_of, type_named
 from isolitmus.specs.sql_literals import CAST_OF, GIVES
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql_types import Type
 
-__all__ = ["duck_text", "taught_duck"]
+__all__ = ["duck_text", "open_duck", "taught_duck", "unsupported"]
 
 FUNCTIONS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -73,13 +74,31 @@ ALL = 2**31 - 1
 """The length of a substring without one."""
 
 
+def open_duck() -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB for SQL that a file says: it reads and writes nothing but its own tables.
+
+    >>> open_duck().execute("FROM read_text('/etc/hostname')")
+    Traceback (most recent call last):
+    _duckdb.PermissionException: ...
+    """
+    return duckdb.connect(":memory:", config={"enable_external_access": "false", "threads": "1"})
+
+
+def unsupported(error: duckdb.Error) -> LitmusError:
+    """That DuckDB cannot execute a statement which the model can."""
+    said = str(error).splitlines()[0]
+    return LitmusError(
+        f"DuckDB, which executes the serial orders, does not support a statement: {said}"
+    )
+
+
 def taught_duck() -> duckdb.DuckDBPyConnection:
     """An empty DuckDB that has the functions that ``duck_text`` asks for.
 
     >>> taught_duck().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
     ('2026-01-02',)
     """
-    duck = duckdb.connect(":memory:")
+    duck = open_duck()
     for macro in MACROS:
         duck.execute(macro)
     return duck

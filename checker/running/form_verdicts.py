@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.running.execute import observed_run
 from isolitmus.checker.running.explaining import Explaining
 from isolitmus.checker.running.serial import MOST_WRITERS, ModelExecutor, explain_serially
+from isolitmus.model.readable import begun
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class NamedForm(NamedTuple):
     @property
     def title(self) -> str:
         """What it is called in a sentence."""
-        return f"{self.level.capitalize()} ({self.sense})"
+        return f"{begun(self.level)} ({self.sense})"
 
 
 VIEW, STATE, VIEWS, STATES, COHERENT = (

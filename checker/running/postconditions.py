@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.running.duck_tables import columns_of
 from isolitmus.model.errors import LitmusError
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class Postconditions:
             return
         import duckdb  # few tests have any, and it takes long
 
-        self._duck = self._duck or self._connected(duckdb.connect(":memory:"))
+        from isolitmus.checker.running.duck_functions import open_duck
+
+        self._duck = self._duck or self._connected(open_duck())
         self._duck.execute("BEGIN")
         for name in self._litmus.tables:
             self._fill(name, tables[name])
@@ -68,7 +71,7 @@ class Postconditions:
     def _connected(self, duck: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """An empty database, with the tables."""
         for schema in self._litmus.tables.values():
-            columns = schema.ddl()
+            columns = columns_of(schema)
             duck.execute(f'CREATE TABLE "{schema.name}" ({columns})')
             duck.execute(f'CREATE TABLE "{schema.name}_written" ("written_by" STRING, {columns})')
         return duck

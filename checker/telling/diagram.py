@@ -8,13 +8,20 @@ coincide. Its reasons are too long for a picture; its number leads to them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from itertools import count, product
 from math import hypot
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.geometry import Box, Curve
-from isolitmus.checker.telling.picture import WIDTH, coordinate, label, lines_of, svg, text_width
+from isolitmus.checker.telling.picture import (
+    WIDTH,
+    coordinate,
+    label,
+    lines_of,
+    marked_up,
+    svg,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -242,7 +249,7 @@ def _node(name: str, text: str, box: Box) -> str:
     ]:
         y += height
         parts.append(label(box.x, y - height * 0.28, line, style))
-    full = f"<title>{escape(f'{name}: {text}' if text else name)}</title>"
+    full = f"<title>{marked_up(f'{name}: {text}' if text else name)}</title>"
     return f"<g>{full}{''.join(parts)}</g>"
 
 

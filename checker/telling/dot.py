@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -42,4 +44,4 @@ def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
 
 def _escaped(text: str) -> str:
     """What stands between quotes, on one line."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', '\\"')

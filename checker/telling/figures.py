@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
+from html import unescape
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -13,6 +16,7 @@ from isolitmus.checker.telling.colours import DARK, LIGHT
 from isolitmus.checker.telling.diagram import aloud, arrows, graph_svg
 from isolitmus.checker.telling.words import because
 from isolitmus.model.number import many
+from isolitmus.model.readable import begun
 from isolitmus.model.values import show_row
 from isolitmus.specs.parameters import one_line
 
@@ -24,6 +28,12 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Violation
 
 __all__ = ["ArrowReason", "Graph", "Made", "figure", "render_template"]
+
+
+POLICY = "the policy of this page"
+"""What stands in a template in the place of the policy."""
+STYLE_SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+STYLE_ATTRIBUTE = re.compile(r"<[^<>]* style=\"([^\"]*)\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +114,30 @@ def _meaning(edge: Edge) -> str:
 
 
 def render_template(template: str, **context: object) -> str:
-    """A template of this package with its context; every text of a page of HTML is escaped, pictures are safe."""
-    return _environment().get_template(template).render(context)
+    """A template of this package with its context; every text of a page of HTML is escaped, pictures are safe.
+
+    A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing, and applies the styles
+    that are in it now and no others.
+    """
+    page = _environment().get_template(template).render(context)
+    return page.replace(POLICY, _policy(page), 1)
+
+
+def _policy(page: str) -> str:
+    """What a page may do, with the digests of its styles."""
+    sheets, attributes = STYLE_SHEET.findall(page), map(unescape, STYLE_ATTRIBUTE.findall(page))
+    inline = list(dict.fromkeys(map(_digest, attributes)))
+    digests = [
+        *dict.fromkeys(map(_digest, sheets)),
+        *(["'unsafe-hashes'"] if inline else []),
+        *inline,
+    ]
+    said = " ".join(digests) or "'none'"
+    return f"default-src 'none'; style-src {said}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(style: str) -> str:
+    return f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'"
 
 
 @cache
@@ -120,9 +152,9 @@ def _environment() -> Environment:
     )
     environment.filters["rows"] = _rows
     environment.filters["parts"] = _parts
-    environment.filters["one_line"] = one_line
+    environment.filters |= {"one_line": one_line, "begun": begun}
     environment.globals |= {"light": LIGHT, "dark": DARK}
-    environment.globals["many"] = many
+    environment.globals |= {"many": many, "policy": POLICY}
     return environment
 
 

@@ -25,4 +25,5 @@ def markdown(cells: Mapping[tuple[str, str], str]) -> Iterator[str]:
     yield f"|---{'|---' * len(columns)}|"
     for row in rows:
         found = " | ".join(cells.get((row, column), "") for column in columns)
-        yield f"| `{row}` | {found} |"
+        name = row.replace("|", "\\|")
+        yield f"| `{name}` | {found} |"

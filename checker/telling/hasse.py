@@ -9,13 +9,12 @@ number leads to what is said of it. What is proved is drawn through, what was se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.geometry import Box
 from isolitmus.checker.telling.graphs import DependencyGraph
-from isolitmus.checker.telling.picture import coordinate, label, svg, text_width
+from isolitmus.checker.telling.picture import coordinate, label, marked_up, svg, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +78,7 @@ def hasse_svg(
         dashed = "" if edge.kind == PROVED else ' style="stroke-dasharray: 6 4"'
         told = f"{number}: {edge.source} {edge.kind} {edge.target}; not the other way round: {edge.why}"
         parts.append(
-            f'<path class="edge" d="{_through(way)}"{dashed}><title>{escape(told)}</title></path>'
+            f'<path class="edge" d="{_through(way)}"{dashed}><title>{marked_up(told)}</title></path>'
         )
         badge = _badge(way, taken)
         taken.append(badge)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,8 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["flowchart", "sequence"]
 
-ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", ";": "#59;"}
-"""What means something to Mermaid, as it wants that written."""
+ESCAPES = {
+    "#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", ";": "#59;", "&": "#amp;", "`": "#96;",
+    "%%": "%#37;",
+}  # fmt: skip
+"""What means something to Mermaid, as it wants that written; two percent signs begin a comment, or a directive."""
+SPECIAL = re.compile("|".join(map(re.escape, ESCAPES)))
 
 
 def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
@@ -84,4 +91,4 @@ def sequence(schedule: Schedule, run: Run | None = None) -> str:
 
 def _escaped(text: str) -> str:
     """A text on one line, without what Mermaid would obey."""
-    return "".join(ESCAPES.get(sign, sign) for sign in " ".join(text.split()))
+    return SPECIAL.sub(lambda found: ESCAPES[found[0]], printable(" ".join(text.split())))

@@ -6,12 +6,14 @@ has a class, to which the style inside the picture (colours.py) gives a colour i
 
 from __future__ import annotations
 
+import re
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.colours import PICTURE, picture_style
 from isolitmus.checker.telling.draw import fate
+from isolitmus.model.errors import printable
 from isolitmus.model.run import SILENT
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ __all__ = [
     "label",
     "lanes",
     "lines_of",
+    "marked_up",
     "svg",
     "text_width",
     "timeline_svg",
@@ -41,6 +44,8 @@ LINE = 17
 FIRST, LAST = 46, WIDTH - 26
 """Where the first and the last step of a schedule stand; to the left of the first is version 0."""
 ORIGIN = 16
+NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no file in XML holds."""
 
 
 def coordinate(value: float) -> str:
@@ -66,10 +71,19 @@ def lines_of(text: str, width: float, size: float) -> list[str]:
     return wrap(text, max(1, int(width / text_width("m", size))), break_on_hyphens=False)
 
 
+def marked_up(text: str) -> str:
+    r"""A text as SVG takes it between tags: XML has no sign for most of what does not print.
+
+    >>> marked_up("a < b\x1b")
+    'a &lt; b\\x1b'
+    """
+    return escape(NO_XML.sub(lambda found: printable(found[0]), text))
+
+
 def label(x: float, y: float, text: str, style: str) -> str:
     """A text with its anchor at (x, y); the style is a class of the style sheet."""
     place = f'x="{coordinate(x)}" y="{coordinate(y)}"'
-    return f'<text class="{style}" {place}>{escape(text)}</text>'
+    return f'<text class="{style}" {place}>{marked_up(text)}</text>'
 
 
 def svg(
@@ -92,8 +106,8 @@ def svg(
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="{PICTURE}" role="img" {place}>',
-            f"<title>{escape(title)}</title>",
-            f"<desc>{escape(described)}</desc>",
+            f"<title>{marked_up(title)}</title>",
+            f"<desc>{marked_up(described)}</desc>",
             f"<style>\n{picture_style(theme)}\n</style>",
             *parts,
             "</svg>",

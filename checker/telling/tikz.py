@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -57,7 +59,7 @@ def graph_tikz(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[
         way = "loop above" if edge.source == edge.target else bend
         style = "->, very thick" if edge in cycle else "->"
         label = f"node[auto] {{{_escaped(edge.kind)}}}"
-        lines.append(f"  % {edge.source} to {edge.target}: {' '.join(edge.why.split())}".rstrip())
+        lines.append(f"  % {_line(f'{edge.source} to {edge.target}: {edge.why}')}".rstrip())
         lines.append(
             rf"  \draw[{style}] ({ids[edge.source]}) to[{way}] {label} ({ids[edge.target]});"
         )
@@ -104,4 +106,9 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("100 % of t_1"))
     100 \% of t\_1
     """
-    return "".join(ESCAPES.get(sign, sign) for sign in " ".join(text.split()))
+    return "".join(ESCAPES.get(sign, sign) for sign in _line(text))
+
+
+def _line(text: str) -> str:
+    """A text on one line, as a comment has it."""
+    return printable(" ".join(text.split()))

@@ -41,6 +41,10 @@ def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutati
             f" would be right, as {spec.file} has them"
         )
     starts = [n for n, line in enumerate(lines) if line.startswith(PERMUTATION)]
+    if not starts:
+        raise RecordingError(
+            f"{file}:1: it reports no permutation; '{PERMUTATION.strip()} …' begins one"
+        )
     found = []
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(lines)], strict=True), 1):
         steps = tuple(lines[start].removeprefix(PERMUTATION).split())

@@ -16,7 +16,8 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import RecordingError, brief
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import parse_one
+from isolitmus.specs.sql_parse import UNFORESEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +163,10 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
         if inside:
             text = block.text[inside[0].start : inside[-1].end + 1]
             line = block.line + block.text.count("\n", 0, inside[0].start)
-            found.append(_statement(text, f"{file}:{line}"))
+            try:
+                found.append(_statement(text, f"{file}:{line}"))
+            except UNFORESEEN:  # sqlglot's tree of what is cut short
+                raise _unread(text, f"{file}:{line}") from None
     return tuple(found)
 
 
@@ -195,8 +199,7 @@ def _statement(text: str, place: str) -> PgStatement:
     if IDLE.fullmatch(words):
         return Idle()
     try:
-        with muted():
-            tree = sqlglot.parse_one(text, read="postgres")
+        tree = parse_one(text, "postgres")
     except SqlglotError:
         raise _unread(text, place) from None
     match tree:

@@ -5,7 +5,9 @@ After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/test_report.py.
 
 import os
 import re
+from base64 import b64encode
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
@@ -14,13 +16,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from jinja2.filters import escape
 
-from isolitmus.checker import check, run, runs, separate
+from isolitmus.checker import check, compare, run, runs, separate
 from isolitmus.checker.answer import Separation
 from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged
 from isolitmus.checker.telling.figures import Made
+from isolitmus.checker.telling.lattice_page import lattices_page
 from isolitmus.checker.telling.notebook import separation_html
 from isolitmus.checker.telling.report import Advice, Demonstration, Replay, demo_page
+from isolitmus.checker.telling.sweep_page import CountedPair, Stops, SweepPage, sweep_page
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.litmus_file import read_litmus
@@ -98,6 +102,58 @@ class Outline(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+class Styles(HTMLParser):
+    """The policy of a page, and its styles: whole sheets and single attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.policy, self.found, self.inside = "", [], False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        assert not {"src", "srcset", "onload", "onclick"} & given.keys()
+        assert tag not in ("script", "link", "iframe", "object", "base", "form")
+        assert given.get("href", "#").startswith("#")
+        if given.get("http-equiv") == "Content-Security-Policy":
+            assert not self.found, "a policy comes before what it is of"
+            self.policy = given["content"]
+        if "style" in given:
+            assert "'unsafe-hashes'" in self.policy
+            self.found.append(given["style"])
+        self.inside = tag == "style"
+
+    handle_startendtag = handle_starttag
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found.append(data)
+            self.inside = False
+
+
+def pages_with_styles(text):
+    """The demo's page, and those whose tables and pictures have a style of their own."""
+    yield text
+    yield lattices_page(compare([level("serializable"), level("causal")], "abstract"), MADE)
+    counts = [CountedPair(n, 196, "p", "l", 102, 8, 0, 8) for n in (2, 3)]
+    stops = [Stops("p", "l", 0, 1, 7, 3), Stops("p", "l", 1, 0, 7, 4)]
+    yield sweep_page(SweepPage("T", "S", ["A", "B"], counts, stops, []), [], {}, MADE)
+
+
+@pytest.mark.slow
+def test_a_page_allows_its_own_styles_and_nothing_else(text):
+    for one in pages_with_styles(text):
+        page = Styles(one)
+        parts = dict(part.split(" ", 1) for part in page.policy.split("; "))
+        assert parts.pop("style-src").removeprefix("'unsafe-hashes' ")
+        assert {*parts.values()} == {"'none'"} and "default-src" in parts
+        assert page.found
+        for style in page.found:
+            digest = b64encode(sha256(style.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in page.policy
 
 
 @pytest.mark.slow

@@ -3,14 +3,21 @@
 Each case goes through the entry point, with the files that it needs in the current folder.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from time import sleep
 
 import pytest
+
+from isolitmus.checker.compared import Predicted
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import TimeLimit
+from isolitmus.specs import litmus
 
 LITMUS = """\
 title = "T"
@@ -122,6 +129,131 @@ def test_what_the_cases_are_made_of_is_right(call):
     assert (status, err) == (0, "")
 
 
+# What nobody foresaw
+
+
+def test_an_internal_error_is_no_finding(call, monkeypatch):
+    def broken(_):
+        raise KeyError("no such thing\n\x1b[31m")
+
+    monkeypatch.setattr("isolitmus.cli.run.read_protocol", broken)
+    monkeypatch.delenv("ISOLITMUS_TRACEBACK", raising=False)
+    status, out, err = call("run", "reorder", "--protocol", "delta-serializable")
+    assert (status, out) == (70, "")
+    assert re.fullmatch(
+        r"isolitmus: internal error: KeyError in isolitmus\.cli\.run:\d+ \(.*\); please report it, .* ISOLITMUS_TRACEBACK=1"
+        r" prints\n",
+        err,
+    )
+    monkeypatch.setenv("ISOLITMUS_TRACEBACK", "1")
+    assert "Traceback (most recent call last)" in call("run", "reorder", "--protocol", "p")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("show | true", 141), ("show >&-", 3), ("show 2>&-", 0), ("show <&-", 0)],
+)
+def test_a_stream_that_is_closed(words, status):
+    ended = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m isolitmus {words}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == status
+    assert "Traceback" not in ended.stderr + ended.stdout
+    assert ("standard output is closed" in ended.stderr) == (status == 3)
+
+
+# SQL that sqlglot parses and that is none
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("DELETE t WHERE id = 1", "write DELETE FROM table"),
+        ("DELETE FROM a.b.c.d", "of a form that is not supported"),
+        ("DELETE FROM t WHERE id IN ()", "IN () has no value; write IN (1, 2)"),
+        ("INSERT INTO t", "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"),
+        ("INSERT INTO t (:id, :part)", "this INSERT inserts nothing"),
+        ("UPDATE t SET", "this UPDATE sets nothing; write SET column = value"),
+        ("UPDATE..t SET id = 1", "of a form that is not supported"),
+        ("SELECT", "this SELECT has no column"),
+        ("MERGE INTO t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET", "this UPDATE sets nothing"),
+        ("CREATE TABLE t (id BIGINT) USING", "write CREATE [OR REPLACE] TABLE"),
+        ("SELECT map('a', id)['b'] FROM t", "what 'map('a', id)['b']' gives is not modelled"),
+    ],
+)  # fmt: skip
+def test_statements_that_are_cut_short(call, sql, message):
+    Path("bad.toml").write_text(changed(LITMUS, '"DELETE FROM t WHERE part = 0"', f'"{sql}"'))
+    status, out, err = call("run", "bad.toml", "--protocol", "delta-serializable")
+    assert status in (2, 3)
+    assert message in out + err
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    ["CREATE TABLE t (id BIGINT) USING", "CREATE TABLE t (id BIGINT DEFAULT USING delta)", "CREATE TABLE", "CREATE TABLE t"],
+)  # fmt: skip
+def test_a_ddl_that_is_cut_short(call, ddl):
+    Path("t.ddl").write_text(ddl)
+    Path("job.sql").write_text("DELETE FROM t WHERE id = 1")
+    status, out, err = call("predict", "job.sql", "--ddl", "t.ddl")
+    assert (status, out) == (2, "")
+    assert err.startswith("isolitmus: t.ddl:1")
+
+
+def test_a_query_of_a_file_reads_no_other_file(call):
+    Path("secret.txt").write_text("secret")
+    Path("bad.toml").write_text(
+        changed(str(litmus("scan-twice")), "[transactions]", "[postconditions]\np = \"SELECT * FROM read_text('secret.txt')\"\n[transactions]")
+    )  # fmt: skip
+    status, out, err = call("run", "bad.toml", "--protocol", "locking-read-committed")
+    assert status == 2
+    assert "Permission Error" in err and "secret" not in out
+
+
+# Limits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "reorder", "--time", "0"], ["run", "scan-twice", "--interleavings", "--time", "0"], ["matrix", "--time", "0"],
+        ["export", "reorder", "--pytest", "x.py", "--time", "0"], ["claims", "verify", "D46", "--time", "0"],
+        ["run", "reorder", "--memory", "1MB"], ["matrix", "--memory", "1MB"],
+    ],
+)  # fmt: skip
+def test_a_limit_leaves_the_rest_unknown(call, words):
+    status, _, err = call(*words)
+    assert status == 3
+    assert f"the {'time' if '--time' in words else 'memory'} limit of " in err
+    assert not Path("x.py").exists()
+
+
+@pytest.mark.slow
+def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
+    begun, beside = [], Predicted.beside
+
+    def slow(self, answer):
+        begun.append(self)
+        if len(begun) > 1:
+            sleep(30)
+        return beside(self, answer)
+
+    limit = TimeLimit("the time limit of 9 s ended it")
+    monkeypatch.setattr(Budget, "spent", lambda _: limit if len(begun) > 1 else None)
+    monkeypatch.setattr(Predicted, "beside", slow)
+    words = ("run", "reorder", "insert-last", "--protocol", "delta-serializable", "--json")
+    status, out, err = call(*words)
+    document = json.loads(out)
+    assert (status, len(begun)) == (3, 2)
+    assert [test["litmus"] for test in document["tests"] if test["runs"]] == ["reorder"]
+    assert document["ended"] == "the time limit of 9 s ended it"
+    assert "what was not carried out until then is unknown" in err
+
+
 # Names and options
 
 
@@ -160,6 +292,8 @@ def test_what_the_cases_are_made_of_is_right(call):
         (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
         (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
         (["show", "gone.cat"], "cannot read gone.cat: No such file or directory"),
+        (["predict", "shop", "--level", "WriteSerialisable"], "did you mean 'WriteSerializable'?"),
+        (["claims", "verify", "--word", "xyzzy"], "so nothing would be verified"),
     ],
 )  # fmt: skip
 def test_names_and_options(refusal, words, message):

@@ -57,3 +57,11 @@ def test_permutations_are_asked_what_they_have(tmp_path, call):
     status, out, err = call("check", str(tmp_path / "h.spec"), "--level", "log-serializable")
     assert (status, out) == (2, "")
     assert "needs log, which this history does not have" in err
+
+
+def test_an_output_without_permutations_is_refused(tmp_path, call):
+    (tmp_path / "h.spec").write_text(SPEC)
+    (tmp_path / "h.out").write_text(OUTPUT.split("\n", maxsplit=1)[0] + "\n")
+    status, out, err = call("check", str(tmp_path / "h.spec"))
+    assert (status, out) == (2, "")
+    assert "h.out:1: it reports no permutation" in err

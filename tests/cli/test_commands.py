@@ -194,7 +194,9 @@ def test_nine_writers_have_too_many_serial_orders(call, tmp_path):
     lines = [f'{name} = "INSERT INTO t VALUES ({k})"' for k, name in enumerate(names)]
     path.write_text(
         f'title = "Nine"\nschedule = "{" ".join(names)}"\n[table]\ncolumns = "id INT"\n'
-        "[transactions]\n" + "\n".join(lines) + "\n[expect.delta-serializable]\n"
+        "[transactions]\n"
+        + "\n".join(lines)
+        + '\n[expect.delta-serializable]\noutcome = { w0 = "committed" }\n'
     )
     status, _, err = call("run", path)
     assert status == 2

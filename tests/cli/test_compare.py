@@ -72,7 +72,8 @@ def test_the_page_stands_alone(call, tmp_path):
     text = page.read_text("utf-8")
     assert status == 0
     assert "<script" not in text
-    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https:" not in text
     assert "causal</strong>" in text
 
 

@@ -8,10 +8,14 @@ import keyword
 import pytest
 from case_checks import sample, sampled
 
+from isolitmus.checker.runs import run
 from isolitmus.conformance.exporting import exported
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.toml_text import quoted
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.catalogue import litmus_names
+from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.parameters import spark_literal
 
 LEVELS = ("serializable", "snapshot_isolation", "write_serializable")
 SERIALIZABLE, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
@@ -135,3 +139,72 @@ def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
         taken = {*others, *defined, *imported, *given, *dir(builtins), *keyword.kwlist}
         assert own.targets[0].id.startswith(name)
         assert own.targets[0].id not in taken
+
+
+HOSTILE = [
+    "a\nimport os\nos._exit(3)", "\rimport os", "\x0cimport os", "\x85import os", "\u2028import os", '"""\nimport os', "'''\nimport os",
+    "\\", '\\"', "\x1b[31m", "\u202eTJ", "\x00", "\ufeff", "{{ 7 * 7 }}{% raw %}", "</script><svg onload=x>", "\\input{x}", '"];',
+]  # fmt: skip
+
+
+def shape(text):
+    """The statements of a file in Python without the texts in them."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+def with_text(text):
+    """A litmus test that has a text wherever a file may have any."""
+    return read_litmus(
+        f"""
+        title      = {quoted(text)}
+        source     = {quoted(text)}
+        tags       = [{quoted(text)}]
+        schedule   = "a.start r a.commit"
+        [table]
+        columns    = "id INT, s STRING"
+        properties = {{ comment = {quoted(text)}, {quoted("x." + text)} = "y" }}
+        init       = [{quoted(f"INSERT INTO t VALUES (1, {spark_literal(text)})")}]
+        [transactions]
+        a          = {quoted(f"INSERT INTO t VALUES (2, {spark_literal(text)})")}
+        r          = "SELECT s FROM t"
+        """,
+        "2-naïve²",
+    )
+
+
+@pytest.mark.parametrize("form", ["pytest", "pyspark"])
+def test_no_text_of_a_file_becomes_code(form):
+    plain = shape(exported([(with_text("T"), SERIALIZABLE)], form))
+    for text in HOSTILE:
+        written = exported([(with_text(text), SERIALIZABLE)], form)
+        assert shape(written) == plain, text
+        assert written.replace("\n", "").isprintable()
+        said = [n.value for n in ast.walk(ast.parse(written)) if isinstance(n, ast.Constant)]
+        assert any(text in value for value in said if isinstance(value, str))
+
+
+def test_rows_of_every_type_are_what_the_model_says():
+    test = read_litmus(
+        """
+        title    = "Values"
+        schedule = "r"
+        [table]
+        columns  = "d DATE, at TIMESTAMP, n DECIMAL(5, 2), x DOUBLE, s STRING, b BOOLEAN"
+        init     = ["INSERT INTO t VALUES (DATE '2026-01-02', TIMESTAMP '2026-01-02 10:00:01', 1.50, CAST(1 AS DOUBLE), '2', TRUE)"]
+        [transactions]
+        r        = "SELECT * FROM t"
+        """,
+        "values",
+    )
+    tree = ast.parse(exported([(test, SERIALIZABLE)], "pytest"))
+    names = {}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    exec(compile(ast.Module(imports, []), "imports", "exec"), names)
+    compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
+    seen = run(test, SERIALIZABLE).run
+    rows = [eval(ast.unparse(node.comparators[0]), names) for node in compared]
+    assert rows == [[*seen.transactions["r"].rows], [*seen.tables["t"]]]

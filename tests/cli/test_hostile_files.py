@@ -175,7 +175,7 @@ def test_scopes_with_ways_without_measure(refusal):
 
 def test_a_history_without_transactions(call, tmp_path):
     path = tmp_path / "none.toml"
-    path.write_text('title = "None"\n[history]\n[expect]\n')
+    path.write_text('title = "None"\n[history]\n')
     assert call("show", path)[0] == 0
     assert call("check", path, "--level", "serializable")[0] == 0
 

@@ -19,6 +19,7 @@ from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.catalogue import matrix, protocols
 from isolitmus.specs.evidence_file import Evidence
 from isolitmus.specs.exploration_file import Exploration
+from isolitmus.specs.job_files import workload
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
 TRIES = settings.default.max_examples
@@ -35,6 +36,27 @@ TESTS = texts(HOME / "litmus", "**/*.toml")
 HISTORIES = [text for text in TESTS if "[history]" in text]
 RAW = [text for text in TESTS if "removes" in text or "reads = [" in text]
 CLIENTS = [text for text in TESTS if "let = " in text or "before = " in text or "conf = " in text]
+CLAIMS = [
+    "title = 'T'\n" + claim
+    for text in texts(HOME / "claims", "*.toml")
+    for claim in re.split(r"(?m)^(?=\[[DNQ]\d)", text)[1:]
+]
+WORKLOADS = texts(HOME / "workloads", "*.toml")
+TABLES = "CREATE TABLE t (id INT, part INT, x BIGINT) USING delta PARTITIONED BY (part)"
+STATEMENTS = [
+    TABLES,
+    "DELETE FROM t WHERE id IN (1, 2) AND part = :part",
+    "INSERT INTO t (id, part, x) VALUES (:id, :part, 1), (2, 0, NULL)",
+    "INSERT INTO t REPLACE WHERE part = 1 SELECT * FROM t WHERE part = 0",
+    "UPDATE t SET x = x + 1, id = :id WHERE id BETWEEN 1 AND 2 OR x IS NULL",
+    "WITH a AS (SELECT id FROM t) SELECT count(*), max(t.x) FROM t JOIN a ON a.id = t.id GROUP BY part HAVING count(*) > 1",
+    (
+        "MERGE INTO t USING (SELECT :id AS id, 0 AS part, 1 AS x) s ON t.id = s.id WHEN MATCHED AND s.x > 1 THEN UPDATE SET x = s.x"
+        " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, s.x)"
+    ),
+    "SELECT map('a', id)['a'], struct(id).col1, CASE id WHEN 1 THEN 2 ELSE 3 END, CAST(x AS STRING), id::INT FROM t AS b",
+    "OPTIMIZE t WHERE part = 0 ZORDER BY (id)",
+]
 WORDS = [
     "0", "1", "-1", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775808", "9" * 5000,
     "1.5", "nan", "true", "null", '""', '"t"', '"a"', '"\\u001b[31m\\n"', '"id"', '"1"', "[]", "{}", "[[]]",
@@ -49,6 +71,12 @@ PIECES = [
 VALUE = re.compile(r"(?<=[=:])\s*[^\s=:,][^\n,]*|(?<=[\[(,])\s*[^\s,\])]+")
 NUMBER = re.compile(r"\d+")
 STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+TOKEN = re.compile(r"'[^']*'|\w+|\s+|[^\w\s]")
+TOKENS = [
+    "(", ")", "()", ",", ".", "..", ";", "'", "`", "[", "]", ":", ":p", "?", "*", "=", "<=>", "::", "->", "||", "--", "/*", "0", "-1",
+    "9" * 30, "NULL", "DEFAULT", "USING", "AS", "ON", "IN ()", "NOT", "DISTINCT", "INTERVAL", "CAST", "map", "struct", "array",
+    "VALUES", "UNION", "WITH", "SET", "WHEN", "MATCHED", "THEN", "PARTITION", "a.b.c.d", "SELECT", "FROM", "WHERE", "GROUP BY",
+]  # fmt: skip
 
 
 def attempts(what, seed):
@@ -56,11 +84,38 @@ def attempts(what, seed):
     return (Random(f"{what} {seed} {attempt}") for attempt in range(TRIES))
 
 
+def respelled(random, text):
+    """A statement without some token, with one twice, or with another one there."""
+    tokens = TOKEN.findall(text)
+    for _ in range(random.choice([1, 1, 1, 2, 3]) if tokens else 0):
+        k, n = random.randrange(len(tokens)), random.randrange(len(tokens))
+        match random.randrange(5):
+            case 0:
+                del tokens[k : k + random.choice([1, 1, 3, 9])]
+            case 1:
+                tokens.insert(k, tokens[k])
+            case 2:
+                tokens[k] = random.choice(TOKENS)
+            case 3:
+                tokens.insert(k, f" {random.choice(TOKENS)} ")
+            case 4:
+                tokens[k], tokens[n] = tokens[n], tokens[k]
+        if not tokens:
+            break
+    return "".join(tokens)
+
+
 def mutated(random, some):
     """One of some texts with a few changes, of which most leave it nearly right."""
     text = random.choice(some)
     for _ in range(random.choice([1, 1, 1, 2, 3])):
-        match random.randrange(8):
+        match random.randrange(9):
+            case 8:
+                found = list(STRING.finditer(text))
+                if found:
+                    one = random.choice(found)
+                    inside = respelled(random, one[0][1:-1]).replace(one[0][0], "")
+                    text = f"{text[: one.start() + 1]}{inside}{text[one.end() - 1 :]}"
             case 0:
                 start = random.randrange(len(text) + 1)
                 text = text[:start] + random.choice(PIECES) + text[start + random.randrange(9) :]
@@ -126,6 +181,7 @@ COMMANDS = {
     "history": (HISTORIES, "bad.toml", ["check bad.toml --level serializable,causal --json", "show bad.toml"]),
     "raw": (RAW, "bad.toml", ["run bad.toml --json", "show bad.toml"]),
     "client": (CLIENTS, "bad.toml", ["run bad.toml", "show bad.toml --json"]),
+    "claims": (CLAIMS, "bad.toml", ["claims bad.toml", "claims bad.toml --json"]),
     "matrix": (texts(HOME / "matrices", "*.toml"), "bad.toml", ["matrix bad.toml --sample 3", "matrix bad.toml --shard 1/300 --json"]),
 }  # fmt: skip
 
@@ -163,6 +219,36 @@ def test_a_damaged_file(said, kind, seed):
     for random in attempts(kind, seed):
         Path(name).write_text(mutated(random, some), "utf-8")
         said(random.choice(commands))
+
+
+def refused_in_a_sentence(read):
+    """What a reader gives; None if it refuses, in one sentence."""
+    try:
+        return read()
+    except IsolitmusError as error:
+        said = str(error).replace("\n", "")
+        assert said and printable(said) == said
+        return None
+
+
+def test_damaged_statements_of_jobs(tmp_path, seed):
+    whole, job, ddl = [], tmp_path / "job.sql", tmp_path / "tables.ddl"
+    for random in attempts("statements", seed):
+        for _ in range(4):
+            text = random.choice(STATEMENTS[1:])
+            other = random.randrange(4) == 0
+            ddl.write_text(respelled(random, TABLES) if other else TABLES, "utf-8")
+            job.write_text(text if other else respelled(random, text), "utf-8")
+            whole.append(refused_in_a_sentence(lambda: workload(str(job), ddl=ddl)))
+    assert any(whole)
+
+
+def test_a_damaged_workload(tmp_path, seed):
+    path, whole = tmp_path / "bad.toml", 0
+    for random in attempts("workload", seed):
+        path.write_text(mutated(random, WORKLOADS), "utf-8")
+        whole += refused_in_a_sentence(lambda: workload(str(path))) is not None
+    assert whole < TRIES, "nothing was damaged"
 
 
 def test_a_damaged_log(said, logs_in, tmp_path, seed):

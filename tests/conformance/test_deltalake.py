@@ -3,9 +3,11 @@
 Of the catalogue on both releases see ``test_recorded_catalogue``.
 """
 
+import re
 from contextlib import ExitStack
 from functools import cache
 from itertools import product
+from zipfile import ZipFile
 
 import duckdb
 import pytest
@@ -14,6 +16,7 @@ from catalogue_runs import is_drawn
 from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
 from isolitmus.conformance import deltalake
+from isolitmus.conformance.deltalake import environment
 from isolitmus.conformance.deltalake.rendering import render
 from isolitmus.conformance.deltalake.replaying import _DeltalakeReplay
 from isolitmus.conformance.deltalake.talk import EngineError
@@ -57,6 +60,32 @@ def test_what_is_not_installed_says_the_line_that_installs_it(tmp_path, monkeypa
     status, out, err = call("run", "reorder", "--engine", "deltalake")
     assert (status, out) == (4, "")
     assert "`isolitmus install deltalake-1.6.6`" in err
+
+
+@pytest.mark.slow
+def test_a_file_with_another_digest_is_not_installed(tmp_path, monkeypatch, call):
+    monkeypatch.setenv("ISOLITMUS_ENGINES", str(tmp_path / "engines"))
+    offered = tmp_path / "offered"
+    offered.mkdir()
+    with ZipFile(offered / "deltalake-1.6.6-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("deltalake/__init__.py", "raise SystemExit('it runs')")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(offered))
+    status, out, err = call("install", "deltalake-1.6.6")
+    assert (status, out) == (4, "")
+    assert (
+        "was not installed: a file that was offered for it is none of those that are known here by their SHA-256"
+        in err
+    )
+    assert not [*(tmp_path / "engines").iterdir()]
+
+
+def test_every_release_has_digests_of_all_that_it_installs():
+    for release in deltalake.RELEASES:
+        lines = environment.requirements(release).splitlines()
+        pins = [line.split(" ")[0] for line in lines]
+        assert pins == [f"deltalake=={release}", *environment.PINS]
+        assert all(re.search(r"( --hash=sha256:[0-9a-f]{64})+$", line) for line in lines)
 
 
 def test_a_release_that_is_not_known_is_refused(call):

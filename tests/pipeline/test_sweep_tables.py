@@ -1,5 +1,6 @@
 """The tables of a sweep hold what was counted, and what each candidate is by itself."""
 
+import json
 from collections import Counter, defaultdict
 from itertools import pairwise, product
 
@@ -23,7 +24,7 @@ from isolitmus.pipeline import sweep as on_spark  # noqa: E402
 from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
 from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
 from isolitmus.pipeline.shards import ShardTask, counter, tallies_of  # noqa: E402
-from isolitmus.pipeline.sweep_tables import KEEP, kept, sweep_tables  # noqa: E402
+from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept, sweep_tables  # noqa: E402
 
 QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")
 
@@ -48,6 +49,47 @@ def rows_of(work, keep, largest=500):
             ((name, values),) = ((n, v) for n, v in row.items() if v is not None)
             found[name].append(values)
     return found
+
+
+def swept_folder(folder, about, files=()):
+    """A folder as a sweep leaves it, whose tables have these files of counts."""
+    for name in ("counts", "statements"):
+        log = folder / name / "_delta_log"
+        log.mkdir(parents=True)
+        actions = [
+            {"commitInfo": {"operation": "CREATE TABLE"}},
+            {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+            {"metaData": {"schemaString": '{"type": "struct", "fields": []}', "partitionColumns": [], "configuration": {"isolitmus.sweep": about}}},
+            *({"add": {"path": file, "partitionValues": {}, "dataChange": True}} for file in files if name == "counts"),
+        ]  # fmt: skip
+        text = "".join(json.dumps(action) + "\n" for action in actions)
+        (log / f"{0:020}.json").write_text(text)
+    return folder
+
+
+ABOUT = {"name": "rows", "keep": "counts", "version": VERSION, "levels": {}, "protocols": {}}
+
+
+@pytest.mark.parametrize(
+    ("about", "files", "message"),
+    [
+        ({}, (), "nothing in it was counted; sweep the scope again with --out"),
+        ({}, ("part.parquet",), "its tables are damaged (Invalid Input Error"),
+        ({}, ("gone.parquet",), "its tables are damaged (IO Error"),
+        ({"scope": "["}, (), "rows.toml:1"),
+        ({"keep": None, "version": None}, (), "its tables are of version None"),
+        (None, (), "its tables are damaged ('version')"),
+    ],
+)
+def test_tables_that_no_sweep_has_left_so_are_no_report(call, tmp_path, about, files, message):
+    whole = ABOUT | {"scope": scope("rows").text}
+    said = {} if about is None else whole | about
+    folder = swept_folder(tmp_path / "swept", json.dumps(said), files)
+    (folder / "counts" / "part.parquet").write_bytes(b"PAR1 and no more than that")
+    status, out, err = call("report", folder)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "swept.html").exists()
 
 
 def without_seconds(document):

@@ -112,6 +112,13 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         ),
         (None, {"claimed": None}, "needs 'claimed': what comes out if the claim is true"),
         (None, {"claimed": '{ outcome = { delte = "aborted" } }'}, "did you mean 'delete'?"),
+        (None, {"claimed": "{}"}, ".claimed is empty, so every run would agree with it"),
+        (None, {"claimed": "[]"}, ".claimed is empty, so every run would agree with it"),
+        (None, {"found": "{}"}, ".found is empty, so every run would agree with it"),
+        (None, {"claimed": "{ fails = [] }"}, "expects nothing, so no run could be otherwise"),
+        (None, {"claimed": "{ outcome = {} }"}, ".outcome is empty, and expects nothing"),
+        (None, {"claimed": "{ log = { delete = {} } }"}, ".log.delete is empty, and expects"),
+        (None, {"under": "[]"}, ".under is empty, so nothing would be asked"),
     ],
 )
 def test_what_is_wrong_is_refused(entry, piece, problem):
@@ -138,6 +145,20 @@ OTHER = {"run": None, "under": None}
         ({"sweep": '["row"]', "transactions": "2"}, ".sweep names no scope: 'row'"),
         ({"sweep": '["rows"]', "transactions": "2", "claimed": '"x = 1"'}, "gives no figure 'x'"),
         ({"sweep": '["rows"]'}, "needs 'transactions' (a whole number)"),
+        ({"sweep": "[]", "transactions": "2"}, ".sweep is empty, so nothing would be asked"),
+        ({"separate": '["causal", "serializable"]', "claimed": "[]"}, ".claimed is empty"),
+        (
+            {"separate": '["causal", "serializable"]', "claimed": '"transactions >= 0"'},
+            "is true of any figures",
+        ),
+        (
+            {"separate": '["causal", "serializable"]', "transactions": "-1"},
+            ".transactions is -1; a whole number from 1",
+        ),
+        (
+            {"interleavings": '"scan-twice"', "under": "[]"},
+            ".under is empty, so nothing would be asked",
+        ),
         ({"matrix": '"pears"'}, ".matrix names no matrix: 'pears'"),
         ({"matrix": '"pairs"', "parked": '["insrt"]'}, "matrix pairs has no 'insrt'"),
         ({"matrix": '"pairs"', "parked": '["insert"]'}, "needs 'winners' (a list of names)"),
@@ -174,3 +195,13 @@ def piece(*, page=False, amended=False):
 )
 def test_a_verdict_comes_out_of_answers(answers, verdict):
     assert derived(answers) == verdict
+
+
+def test_a_file_without_claims_is_refused():
+    with pytest.raises(LitmusError, match=r"part\.toml: the file has no claim"):
+        read_claims('title = "A part"', "part.toml")
+
+
+def test_a_figure_that_nobody_gives_is_not_as_claimed():
+    assert not FigureStatement("a", "=", "b").holds({})
+    assert not FigureStatement("a", ">", 0).holds({"b": 1})

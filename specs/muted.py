@@ -5,6 +5,7 @@ and of some texts its parser does not say that they do not parse, but trips over
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["muted", "parse", "parse_one"]
 
+LITERAL = re.compile(
+    r"""(?P<skip>--[^\n]*|/\*.*?\*/|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
+    r"""|(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What has no text literal in it though there are quotes; and a text literal, doubled quotes among it."""
 TRIPPED = (AssertionError, AttributeError, LookupError, TypeError)
 """What parsing ends in besides an error of sqlglot's own."""
 
@@ -47,11 +54,31 @@ def parse(text: str, dialect: str) -> list[Expr | None]:
 
     try:
         with muted():
-            return sqlglot.parse(text, read=dialect)
+            return sqlglot.parse(_escaped(text) if dialect == "databricks" else text, read=dialect)
     except ValueError:  # sqlglot takes a function for another one
         raise ParseError("the arguments of some function") from None
     except TRIPPED:
         raise ParseError("some part of it is of a form that the parser does not know") from None
+
+
+def _escaped(text: str) -> str:
+    """The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one quote, to sqlglot two
+    literals side by side. What follows stays where it is.
+
+    >>> print(_escaped("SELECT 'it''s', 'a' 'b', '' -- isn''t"))
+    SELECT 'it\\'s', 'a' 'b', '' -- isn''t
+    """
+
+    def literal(found: re.Match[str]) -> str:
+        whole = found[0]
+        if found["text"] is None:
+            return whole
+        quote = whole[0]
+        parts = re.split(rf"(\\.|{quote}{quote})", whole[1:-1], flags=re.DOTALL)
+        inner = (f"\\{quote}" if part == quote * 2 else part for part in parts)
+        return f"{quote}{''.join(inner)}{quote}"
+
+    return LITERAL.sub(literal, text)
 
 
 def parse_one(text: str, dialect: str) -> Expr:

@@ -20,7 +20,7 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model.errors import SqlError, brief
 from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
-from isolitmus.specs.muted import parse
+from isolitmus.specs.muted import parse, parse_one
 from isolitmus.specs.parameters import BLANK, bound, places
 from isolitmus.specs.placeholders import with_markers
 from isolitmus.specs.written import located
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
-__all__ = ["UNFORESEEN", "Syntax", "well_formed"]
+__all__ = ["UNFORESEEN", "Syntax", "portable", "well_formed"]
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(
@@ -67,6 +67,8 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
         ("expression", "default"), "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"
     ),
 }
+TRANSACT = re.compile(r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]", re.IGNORECASE)
+"""What only Transact-SQL writes so, of what is read."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -89,6 +91,8 @@ class Syntax:
     """Those of the other parameters."""
     opaque: bool = False
     """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
+    queried: bool = False
+    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and Delta refuses."""
     _trees: Trees = field(default_factory=dict)
     _bound: Trees = field(default_factory=dict)
 
@@ -118,9 +122,11 @@ class Syntax:
         """The same with values; nothing is parsed again."""
         return replace(self, values=values, _bound={})
 
-    def typed(self, types: Mapping[str, Type], *, opaque: bool = False) -> Syntax:
+    def typed(
+        self, types: Mapping[str, Type], *, opaque: bool = False, queried: bool = False
+    ) -> Syntax:
         """The same with parameters of these types, which stay what they are."""
-        return replace(self, types=types, opaque=opaque)
+        return replace(self, types=types, opaque=opaque, queried=queried)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
         """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is
@@ -164,6 +170,22 @@ def _beginning(text: str) -> int:
     """Where the first word of a statement stands."""
     found = re.match(BLANK, text)
     return found.end() if found and found.end() < len(text) else 0
+
+
+def portable(text: str) -> str:
+    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets.
+
+    >>> portable("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
+    'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
+    >>> portable("SELECT  id FROM cases")
+    'SELECT  id FROM cases'
+    """
+    if TRANSACT.search(text) is None:
+        return text
+    try:
+        return parse_one(text, "tsql").sql("databricks")
+    except (SqlglotError, ValueError):
+        return text
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:

@@ -108,5 +108,5 @@ def test_delta_keeps_what_the_model_does(session, seed, whole):
 )
 def test_other_values_are_not_modelled(type_, value):
     """A text that no folder is called is up to the file system; -0.0 has a partition of its own, and is 0.0."""
-    with pytest.raises(IsolitmusError, match="not modelled|NaN"):
+    with pytest.raises(IsolitmusError, match=r"not modelled|NaN"):
         execute(next(_tests(type_, value)), protocol("delta-serializable"))

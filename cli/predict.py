@@ -12,8 +12,8 @@ from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.prediction_words import change_lines, prediction_lines
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
-from isolitmus.cli.options import Cores, Json, checked_cores, named
-from isolitmus.cli.output import print_json, progress, say, writes
+from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores, named
+from isolitmus.cli.output import print_json, progress, say, warn, writes
 from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
@@ -47,12 +47,15 @@ def predict(
         typer.Option(metavar="E[,E...]", help="Carry the examples out on these engines: delta, …"),
     ] = None,
     cores: Cores = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """Exit status 1 if some statement may be stopped, 3 if that is unknown of one, else 0; that of run if an
     example could not be carried out.
     """
     checked_cores(cores)
+    within = budget(time, memory)
     workload = chosen_workload(jobs, ddl, table)
     processes = cores or (1 if len(workload.statements) < FEW else available())
     under = chosen_protocol(workload, level)
@@ -62,8 +65,8 @@ def predict(
 
         refuse(carriers, [under.name])
     with progress(f"predict {workload.name}") as tell:
-        found = predict_workload(workload, under, processes=processes, tell=tell)
-        ways = list(tried(found, under)) if remedies else []
+        found = predict_workload(workload, under, processes=processes, tell=tell, budget=within)
+        ways = list(tried(found, under)) if remedies and found.ended is None else []
     if as_json:
         more = {"remedies": [way.to_json() for way in ways]} if remedies else {}
         print_json({**found.to_json(), **more})
@@ -72,6 +75,8 @@ def predict(
             say(line)
         for line in change_lines(ways) if remedies else ():
             say(line)
+    if found.ended is not None:
+        warn(f"{found.ended}; what was not asked until then is unknown")
     if save is not None:
         _save(found, save)
     if html is not None:

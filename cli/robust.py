@@ -16,7 +16,7 @@ from isolitmus.checker.robustness.robust_words import (
 )
 from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
-from isolitmus.cli.options import CERTIFICATE, Json, named
+from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, writes
 from isolitmus.model.default import DELTA
 from isolitmus.model.errors import IsolitmusError, near
@@ -56,11 +56,14 @@ def robust(
         str | None,
         typer.Option(metavar="E[,E...]", help="Carry these out on engines: delta, …"),
     ] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """Exit status 1 if a promise is not kept at some level that was asked about, 3 if that is unknown, else 0;
     that of run if a counterexample could not be carried out.
     """
+    within = budget(time, memory)
     workload = chosen_workload(jobs, ddl, table)
     unders = (
         [protocol(name) for name in format_named(DELTA).protocols]
@@ -79,7 +82,7 @@ def robust(
         refuse(carriers, [under.name for under in unders])
     answers = []
     with progress(f"robust {workload.name}") as tell:
-        answers = list(robust_answers(workload, unders, wanted, tell=tell))
+        answers = list(robust_answers(workload, unders, wanted, tell=tell, budget=within))
         ways = {}
         for answer in answers:
             if repairs and answer.word == "unsafe":

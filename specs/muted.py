@@ -62,11 +62,11 @@ def parse(text: str, dialect: str) -> list[Expr | None]:
 
 
 def _escaped(text: str) -> str:
-    """The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one quote, to sqlglot two
+    r"""The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one quote, to sqlglot two
     literals side by side. What follows stays where it is.
 
     >>> print(_escaped("SELECT 'it''s', 'a' 'b', '' -- isn''t"))
-    SELECT 'it\\'s', 'a' 'b', '' -- isn''t
+    SELECT 'it\'s', 'a' 'b', '' -- isn''t
     """
 
     def literal(found: re.Match[str]) -> str:

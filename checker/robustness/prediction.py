@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,7 +19,9 @@ from isolitmus.checker.robustness.asking import Asked
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.conditions import atoms, implied
 from isolitmus.checker.templates.frames import SymbolicFrame
-from isolitmus.model.errors import Ended, LitmusError
+from isolitmus.model.budget import Budget
+from isolitmus.model.default import DELTA
+from isolitmus.model.errors import Ended, Limit, LitmusError
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["JobPrediction", "Meeting", "predict_pair", "predict_workload"]
 
+RELEASE = "4.4.0"
+"""Of Delta Lake: the one whose sources the protocols cite, and on which examples are replayed."""
 Word = Literal["never", "always", "when", "apart", "unknown"]
 
 
@@ -92,6 +97,10 @@ class JobPrediction(Readable):
     """One for each ordered pair."""
     seconds: float = 0.0
     """How long it took."""
+    ended: str | None = None
+    """The limit that ended it, if one did."""
+    engine: str = ""
+    """The engine that it is of, and what differs on Databricks, if a table is of a kind for which something does."""
 
     @property
     def examples(self) -> tuple[Litmus, ...]:
@@ -110,8 +119,10 @@ class JobPrediction(Readable):
         return {
             "workload": self.workload.name,
             "protocol": self.protocol,
+            "engine": self.engine,
             "meetings": [meeting.to_json() for meeting in self.meetings],
             "assumptions": list(self.workload.assumptions),
+            "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }
 
@@ -123,10 +134,12 @@ def predict_workload(
     examples: bool = True,
     processes: int = 1,
     tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
 ) -> JobPrediction:
     """Every statement that writes, overtaken by every other one and by another run of itself. Without
     ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof. So many
-    ``processes`` share the work; what is said is the same with any number.
+    ``processes`` share the work; what is said is the same with any number. Once the ``budget`` is spent, what was not
+    asked is unknown.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.workload_file import read_workload
@@ -154,16 +167,50 @@ def predict_workload(
             f"{workload.name}: no job writes to a table, and only who writes is stopped; add one that does"
         )
     rows = _Rows(workload, protocol, examples)
-    if processes == 1:
-        found = []
-        for loser in losers:
-            if tell is not None:
-                tell(f"who stops {loser}")
-            found.append(rows.of(loser))
-    else:
-        found = list(_shared_out(rows, losers, processes, tell))
+    found: list[tuple[Meeting, ...]] = []
+    ended: Limit | None = None
+    try:
+        with (budget or Budget(memory=inf)).interrupting():
+            found += _found(rows, losers, processes, tell)
+    except Limit as limit:
+        ended = limit
+        for loser in losers[len(found) :]:
+            unasked = (
+                Meeting(loser, one.name, "unknown", why=str(limit)) for one in _writers(workload)
+            )
+            found.append(tuple(unasked))
     meetings = tuple(meeting for row in found for meeting in row)
-    return JobPrediction(workload, protocol.name, meetings, monotonic() - start)
+    seconds = monotonic() - start
+    why = None if ended is None else str(ended)
+    engine = _engine(protocol, workload)
+    return JobPrediction(workload, protocol.name, meetings, seconds, why, engine)
+
+
+def _engine(spec: Spec, workload: Workload) -> str:
+    """The engine whose commit check a protocol is, for these tables."""
+    if spec.format != DELTA:
+        return f"{spec.title} ({spec.name})"
+    told = f"open-source Delta Lake {RELEASE} on Spark ({spec.name})"
+    rows = [one.name for one in workload.tables.values() if one.clustered_by or one.vectors]
+    if not rows:
+        return told
+    return (
+        f"{told}. On Databricks {' and '.join(rows)} would have row-level concurrency, and OPTIMIZE would stop fewer"
+        " jobs: --level databricks-rows@15.4"
+    )
+
+
+def _found(
+    rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
+) -> Iterator[tuple[Meeting, ...]]:
+    """The rows, as they come."""
+    if processes > 1:
+        yield from _shared_out(rows, losers, processes, tell)
+        return
+    for loser in losers:
+        if tell is not None:
+            tell(f"who stops {loser}")
+        yield rows.of(loser)
 
 
 def _writers(workload: Workload) -> list[JobStatement]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.model.conflict import CONFLICTS
@@ -29,8 +30,9 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     for loser in dict.fromkeys(meeting.loser for meeting in prediction.meetings):
         yield from _of(loser, [m for m in prediction.meetings if m.loser == loser])
+    yield ""
+    yield from wrap(f"This is for {prediction.engine}.", 100)
     if work.assumptions:
-        yield ""
         yield f"Assumed: {'; '.join(work.assumptions)}."
 
 

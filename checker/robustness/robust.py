@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +32,8 @@ from isolitmus.checker.robustness.patterns import (
 )
 from isolitmus.checker.robustness.trials import Trials
 from isolitmus.checker.templates.frames import DEPENDENCIES
-from isolitmus.model.errors import Disagreement
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
 from isolitmus.model.workload import JobStatement
@@ -197,16 +199,25 @@ def robust_answers(
     *,
     examples: bool = True,
     tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[Robustness]:
     """The same of several promises, of each under several protocols: what is asked of all is asked once.
-    Without ``examples`` nothing is carried out: an answer is "safe", with the same proof, or "unknown".
+    Without ``examples`` nothing is carried out: an answer is "safe", with the same proof, or "unknown". So it is of
+    what is left once the ``budget`` is spent.
     """
+    budget = budget or Budget(memory=inf)
     instances = Instances(workload)
     instances.check_domains()
     asked = [_Protocol(instances, each, tell, examples=examples) for each in protocols]
     for promise in promises:
         for one in asked:
-            yield one.answer(promise, promises)
+            try:
+                with budget.interrupting():
+                    found = one.answer(promise, promises)
+            except Limit as limit:
+                name = one.dangers.protocol.name
+                found = Robustness(workload, name, promise, "unknown", why=(str(limit),))
+            yield found
 
 
 class _Protocol:

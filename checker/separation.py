@@ -208,7 +208,11 @@ def _certified(
 
 def same_format(*specs: Spec) -> str:
     """The format that specs are of; IsolitmusError if that is not one."""
-    named = {spec.format: spec.name for spec in specs if spec.format is not None}
+    named = {
+        format_named(spec.format).searched_as or spec.format: spec.name
+        for spec in specs
+        if spec.format is not None
+    }
     if len(named) > 1:
         parts = " and ".join(f"{name} of format {form}" for form, name in named.items())
         raise IsolitmusError(

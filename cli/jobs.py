@@ -10,7 +10,7 @@ import typer
 from isolitmus.model.default import DELTA
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.specs import protocol
-from isolitmus.specs.catalogue import protocols
+from isolitmus.specs.catalogue import databricks_protocol, protocols
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.job_files import workload
 
@@ -56,8 +56,8 @@ def chosen_protocol(found: Workload, level: str | None) -> Spec:
         protocol(name).setting.rpartition("= ")[2].lower(): name
         for name in format_named(DELTA).protocols
     }
-    name = settings.get(wanted.lower(), wanted)
-    if name not in protocols() and not name.endswith(".cat"):
+    name = databricks_protocol(settings.get(wanted.lower(), wanted))
+    if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
         known = [*(s.capitalize() for s in settings), *protocols()]
         raise IsolitmusError(
             f"--level is '{wanted}'{near(wanted, known)}; Serializable, WriteSerializable or a protocol is wanted"

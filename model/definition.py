@@ -36,6 +36,7 @@ __all__ = [
     "SetProperties",
     "SyncIdentity",
     "UnsetProperties",
+    "UpgradeUniform",
 ]
 
 
@@ -123,9 +124,16 @@ class DropConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DropFeature:
-    """``DROP FEATURE name``, of a feature whose removal is one commit, or that cannot be removed."""
+    """``DROP FEATURE name``."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeUniform:
+    """``REORG TABLE target APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = version))``."""
+
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,7 @@ Change = (
     | DropFeature
     | ClusterBy
     | SyncIdentity
+    | UpgradeUniform
 )
 
 

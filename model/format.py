@@ -280,5 +280,7 @@ class Format:
     """Random tests of it, first those that are drawn where nobody says which."""
     universe: str = ""
     """The scope that ``separate`` searches where none is named."""
+    searched_as: str = ""
+    """The format of the scopes that its protocols are searched, counted and compared in; empty: its own."""
     unsearched: str = ""
     """Why its scopes are not searched and counted; empty if they are."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema
 
 __all__ = [
+    "ASKING",
     "CLUSTERED",
     "CLUSTERING",
     "CONSTRAINT",
@@ -91,6 +92,8 @@ ALSO = {
     "delta.enableChangeDataFeed": ("changeDataFeed", "true"),
 }
 """Further properties that need a feature."""
+ASKING = ENABLED | ALSO
+"""All of them."""
 ONCE = (
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
@@ -165,7 +168,7 @@ def needed(configuration: Mapping[str, str]) -> frozenset[str]:
     """
     found = {
         feature
-        for key, (feature, value) in (*ENABLED.items(), *ALSO.items())
+        for key, (feature, value) in ASKING.items()
         if configuration.get(key, "").lower() == value
     }
     if any(key.startswith(CONSTRAINT) for key in configuration):

@@ -157,6 +157,20 @@ OF_DELTA = (
         outside="{}'s table has the protocol's isolation level",
     ),
     Term(
+        "SetSerializable",
+        "delta",
+        "transactions on a table whose property delta.isolationLevel is Serializable",
+        inside="{}'s table is set to Serializable",
+        outside="{}'s table is not set to Serializable",
+    ),
+    Term(
+        "SetWriteSerializable",
+        "delta",
+        "transactions on a table whose property delta.isolationLevel is WriteSerializable",
+        inside="{}'s table is set to WriteSerializable",
+        outside="{}'s table is not set to WriteSerializable",
+    ),
+    Term(
         "Identity",
         "delta",
         "transactions on a table that has identity columns",
@@ -192,6 +206,13 @@ OF_DELTA = (
         outside="{} is no compaction",
     ),
     Term(
+        "Purging",
+        "delta",
+        "transactions that rewrite the files that have deletion vectors (REORG … APPLY (PURGE))",
+        inside="{} is a REORG",
+        outside="{} is no REORG",
+    ),
+    Term(
         "Vacuuming",
         "delta",
         "transactions that are a VACUUM",
@@ -208,9 +229,10 @@ OF_DELTA = (
     Term(
         "Complex",
         "delta",
-        "transactions with a subquery in a condition",
-        inside="{} has a subquery in a condition",
-        outside="{} has no subquery in a condition",
+        "transactions with a complex condition: with a subquery, a structure, an array or a map, or one that is not"
+        " deterministic",
+        inside="{} has a complex condition",
+        outside="{} has no complex condition",
     ),
     Term(
         "Unfiltered",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.shelf import Folder
 
 __all__ = [
+    "databricks_protocol",
     "every_level",
     "history_names",
     "level",
@@ -44,8 +45,67 @@ __all__ = [
 
 PUBLISHED = "published"
 """The folder of the levels that are asked only by their names."""
+EDITION = re.compile(
+    r"databricks(?P<level>-(?:write-)?serializable)?(?P<edition>-(?:oldest|middle|newest))?(?P<matrix>-(?:rows|files))?"
+)
+"""Short names of the protocols that stand for Databricks' page: what is left out is its default, or its newest edition;
+``-files`` is the matrix without row-level concurrency, which is the one of every table that does not have it.
+"""
+RELEASE = re.compile(
+    r"(?:dbr-?)?(\d+(?:\.\d+)?)(?:\.x)?[- ]?(?:lts)?(-preview)?(-photon)?(?:-scala[\d.]+)?",
+    re.IGNORECASE,
+)
+"""A release of Databricks Runtime, also as a cluster has it (``15.4.x-photon-scala2.12``)."""
+LATER = (
+    "14.3", "15.0", "15.1", "15.2", "15.3", "15.4", "16.0", "16.1", "16.2", "16.3", "16.4",
+    "17.0", "17.1", "17.2", "17.3", "18", "18.0",
+)  # fmt: skip
+"""The releases of which the page says the same: 14.3 LTS and later."""
+RUNTIMES = {
+    "13.3": "13.3", "14.0": "13.3", "14.1": "13.3",
+    "14.0-preview": "14.1-preview", "14.1-preview": "14.1-preview", "14.2": "14.2",
+} | dict.fromkeys(LATER, "14.3")  # fmt: skip
+"""The releases that the page tells apart, each with the one in ``specs/runtimes`` that says the same; before 14.2 a
+preview has to be switched on.
+"""
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 """What a file of ours has that is an abstract history."""
+
+
+def databricks_protocol(name: str) -> str:
+    """The protocol of a short name for Databricks' page, or of a full one with a release of Databricks Runtime;
+    any other name as it is.
+
+    UnknownName for a release that the page does not know.
+
+    >>> databricks_protocol("databricks@15.4"), databricks_protocol("databricks-serializable-files")
+    ('databricks-write-serializable-newest-rows@14.3', 'databricks-serializable-newest')
+    >>> databricks_protocol("databricks-rows@99.9")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no release '99.9' of Databricks Runtime; known: 13.3, 14.0, …
+    """
+    plain, at, release = name.partition("@")
+    if not plain.startswith("databricks"):
+        return name
+    short = EDITION.fullmatch(plain)
+    if short is not None and plain not in shipped("protocols"):
+        level, edition, matrix = short.group("level", "edition", "matrix")
+        rows = "" if matrix == "-files" else "-rows"
+        plain = f"databricks{level or '-write-serializable'}{edition or '-newest'}{rows}"
+    if not at:
+        return plain
+    found = RELEASE.fullmatch(release)
+    wanted = "" if found is None else found[1] + (found[2] or "").lower()
+    if found is None or wanted not in RUNTIMES:
+        known = ", ".join(RUNTIMES)
+        raise UnknownName(
+            f"no release '{release}' of Databricks Runtime; known: {known}, each also with -photon"
+        )
+    runtime = RUNTIMES[wanted]
+    photon = (found[3] or "").lower() if runtime != "13.3" else ""
+    if short is not None and short["matrix"] == "-files":
+        return plain
+    return f"{plain}@{runtime}{photon}"
 
 
 def levels(log: str = DELTA) -> list[str]:
@@ -235,6 +295,8 @@ def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
     if name.endswith(".cat"):
         return _read(Path(name))
     known = {k: path for folder in folders for k, path in shipped(folder).items()}
+    if "protocols" in folders:
+        name = databricks_protocol(name)
     plain, _, runtime = name.partition("@")
     if plain not in known:
         family = f"{plain.partition('-')[0]}-"

@@ -21,6 +21,7 @@ __all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "offer"]
 
 SHIPPED = {
     DELTA: "isolitmus.checker.delta.format:DELTA",
+    "databricks": "isolitmus.checker.delta.format:DATABRICKS",
     "delta-rs": "isolitmus.checker.delta_rs.format:DELTA_RS",
     "locking": "isolitmus.checker.locking.format:LOCKING",
 }

@@ -7,13 +7,16 @@ the default only (DeltaConfig.scala). A property of another one's than Delta's s
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.header import MAPPING_MODE, ROW_TRACKING
 
-__all__ = ["LAYOUT", "LEVELS", "MADE", "SET", "misspelled", "unmodelled"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LAYOUT", "LEVELS", "MADE", "SET", "SEVERAL", "UPGRADED", "misspelled", "unmodelled"]
 
 
 class AllowedValues(NamedTuple):
@@ -78,6 +81,19 @@ LAYOUT: dict[str, str] = {
 }
 """Properties that say how files are laid out and kept and which releases read them, and what is taken for granted of
 them where only statements and conditions are looked at."""
+
+
+SEVERAL: Mapping[str, str] = {
+    "rowTracking": "row ids go file by file",
+    "inCommitTimestamp": "it is switched off first",
+    "domainMetadata": "domains that are set go first",
+} | dict.fromkeys(
+    ("deletionVectors", "columnMapping", "v2Checkpoint", "typeWidening", "vacuumProtocolCheck"),
+    "the history is closed by three empty commits with checkpoints",
+)
+"""The features whose removal is, or may be, several commits of Delta's, each with the reason."""
+UPGRADED = "columns are mapped, files rewritten and a property set"
+"""Why REORG … APPLY (UPGRADE UNIFORM …) is several."""
 
 
 def misspelled(key: str) -> str:

@@ -72,7 +72,7 @@ def read_statement(
     >>> print(read_statement("DELETE FROM t WHERE part = 1 AND mine(id) > 3", {"t": t}, opaque=True).where)
     part = 1 AND mine(id) > 3
     """
-    return resolve(Syntax(sql, label).typed(types or {}, opaque=opaque), schemas)
+    return resolve(Syntax(sql, label).typed(types or {}, opaque=opaque, queried=True), schemas)
 
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:

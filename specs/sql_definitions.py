@@ -20,7 +20,7 @@ from isolitmus.model.schema import Column
 from isolitmus.model.sql_types import NAMED_TYPES, type_named
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.parameters import bound
-from isolitmus.specs.properties import misspelled, unmodelled
+from isolitmus.specs.properties import SEVERAL, misspelled, unmodelled
 from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_queries import QueryReader
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["DefinitionReader", "checked"]
+__all__ = ["DefinitionReader", "checked", "property_pairs"]
 
 TABLE = r"`?(?P<table>\w+)`?"
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
@@ -67,21 +67,16 @@ RESTORE = re.compile(
     re.IGNORECASE,
 )
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
-TEXT = r"'([^']*)'"
-PAIR = re.compile(rf"\s*{TEXT}\s*=\s*{TEXT}\s*")
-KEY = re.compile(rf"\s*{TEXT}\s*")
+TEXT = r"""(?:'([^']*)'|"([^"]*)")"""
+KEY = re.compile(rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))\s*")
+PAIR = re.compile(
+    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
+    re.IGNORECASE,
+)
+"""A property: a name, in quotes or not, and a text, a number, TRUE or FALSE, with or without a = between."""
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
 BETWEEN = re.compile(r",(?![^()]*\))")
 """The commas between columns."""
-SEVERAL: Mapping[str, str] = {
-    "rowTracking": "row ids go file by file",
-    "inCommitTimestamp": "it is switched off first",
-    "domainMetadata": "domains that are set go first",
-} | dict.fromkeys(
-    ("deletionVectors", "columnMapping", "v2Checkpoint", "typeWidening", "vacuumProtocolCheck"),
-    "the history is closed by three empty commits with checkpoints",
-)
-"""The features whose removal is, or may be, several commits, each with the reason."""
 WRITTEN = (
     "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
     " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
@@ -106,6 +101,26 @@ def checked(syntax: Syntax) -> exp.Expr:
     assert added is not None
     start, end = (found.start("rest") + place for place in added.span("body"))
     return syntax.tree(start, end)
+
+
+def property_pairs(body: str) -> list[tuple[str, str]] | None:
+    """The properties between the brackets of TBLPROPERTIES; None if they are none.
+
+    >>> property_pairs("'delta.enableDeletionVectors' = true, team 'us'")
+    [('delta.enableDeletionVectors', 'true'), ('team', 'us')]
+    >>> property_pairs("'delta.appendOnly' = perhaps") is None
+    True
+    """
+    pairs = []
+    for part in body.split(","):
+        found = PAIR.fullmatch(part)
+        if found is None:
+            return None
+        one, other, bare, text, quoted, plain = found.groups()
+        key = next(name for name in (one, other, bare) if name is not None)
+        written = text if text is not None else quoted
+        pairs.append((key, plain.lower() if written is None else written))
+    return pairs
 
 
 class DefinitionReader(QueryReader):
@@ -149,10 +164,10 @@ class DefinitionReader(QueryReader):
     def change(self, schema: Schema, rest: str) -> df.Change:
         if found := SET.fullmatch(rest):
             body = bound(found["body"], self.syntax.values)
-            pairs = [PAIR.fullmatch(part) for part in body.split(",")]
-            if not all(pairs):
+            pairs = property_pairs(body)
+            if pairs is None:
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
-            given = dict(self.modelled(p[1], p[2]) for p in pairs if p)
+            given = dict(self.modelled(key, value) for key, value in pairs)
             if given.get(MAPPING_MODE, "").lower() == "none":
                 return self.unmapped(given, unset=False)
             return df.SetProperties(given)
@@ -160,7 +175,7 @@ class DefinitionReader(QueryReader):
             keys = [KEY.fullmatch(part) for part in found["body"].split(",")]
             if not all(keys):
                 self.outside("UNSET TBLPROPERTIES takes 'key', …")
-            named = tuple(key[1] for key in keys if key)
+            named = tuple(str(key[key.lastindex or 0]) for key in keys if key)
             if LEVEL_KEY in named:
                 self.outside(
                     f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET TBLPROPERTIES"
@@ -237,14 +252,10 @@ class DefinitionReader(QueryReader):
         return key, value
 
     def feature(self, name: str, *, history: bool) -> df.DropFeature:
-        """DROP FEATURE, if it is one commit or none."""
+        """DROP FEATURE, of a feature that the model knows."""
         if name not in FEATURES:
             self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
-        if name in SEVERAL:
-            self.outside(
-                f"DROP FEATURE {name} is not modelled: it is several commits, for {SEVERAL[name]}"
-            )
-        if history:
+        if history and name not in SEVERAL:
             self.outside(f"{name} leaves nothing in the history: TRUNCATE HISTORY is not allowed")
         return df.DropFeature(name)
 

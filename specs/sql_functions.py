@@ -3,25 +3,73 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import sqlglot
 from sqlglot import expressions as exp
 
 from isolitmus.model import expression as ex
 from isolitmus.model.sql_types import common_type, decimal_of, is_number, quotient_type
 from isolitmus.specs.apart import OUTSIDE
+from isolitmus.specs.muted import muted
 from isolitmus.specs.sql_literals import GIVES, coerced, operand_type
-from isolitmus.specs.sql_scope import only
+from isolitmus.specs.sql_scope import DIALECT, only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.sql_types import Type
     from isolitmus.specs.sql_scope import SqlText
 
     Reading = Callable[[exp.Expr, Type], ex.Expr]
 
-__all__ = ["FunctionReader", "decimals", "unified", "untyped"]
+__all__ = ["FunctionReader", "decimals", "is_complex", "is_random", "unified", "untyped"]
+
+STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
+"""The nodes of expressions on structures, arrays and maps, besides functions that are called after these."""
+NAMED_AFTER = re.compile(r"(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY")
+RANDOM = {
+    "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM", "MONOTONICALLY_INCREASING_ID",
+    "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
+}  # fmt: skip
+"""The functions that do not give the same for the same values."""
+
+
+@cache
+def is_random(text: str) -> bool:
+    """Whether an expression may give another value for the same values of its columns, or names where a row is stored.
+
+    >>> is_random("rand() < 0.5"), is_random("_metadata.file_name = 'a'"), is_random("brand = 'a'")
+    (True, True, False)
+    """
+    tree = _expression(text)
+    return any(
+        column.name == "_metadata" for column in tree.find_all(exp.Identifier, exp.Column)
+    ) or any(name in RANDOM for name in _functions(tree))
+
+
+@cache
+def is_complex(text: str) -> bool:
+    """Whether an expression is on structures, arrays or maps, or is not deterministic, by its syntax.
+
+    >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1")]
+    [True, True, False]
+    """
+    tree = _expression(text)
+    structured = tree.find(*STRUCTURED) is not None
+    return structured or is_random(text) or any(map(NAMED_AFTER.fullmatch, _functions(tree)))
+
+
+def _expression(text: str) -> exp.Expr:
+    with muted():
+        return sqlglot.parse_one(text, dialect=DIALECT)
+
+
+def _functions(tree: exp.Expr) -> Iterator[str]:
+    """The names of the functions that an expression calls."""
+    for node in tree.find_all(exp.Func):
+        yield (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
 
 
 class Signature(NamedTuple):

@@ -63,6 +63,8 @@ class Syntax:
     """Those of the other parameters."""
     opaque: bool = False
     """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
+    queried: bool = False
+    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and Delta refuses."""
     _trees: Trees = field(default_factory=dict)
     _bound: Trees = field(default_factory=dict)
 
@@ -92,9 +94,11 @@ class Syntax:
         """The same with values; nothing is parsed again."""
         return replace(self, values=values, _bound={})
 
-    def typed(self, types: Mapping[str, Type], *, opaque: bool = False) -> Syntax:
+    def typed(
+        self, types: Mapping[str, Type], *, opaque: bool = False, queried: bool = False
+    ) -> Syntax:
         """The same with parameters of these types, which stay what they are."""
-        return replace(self, types=types, opaque=opaque)
+        return replace(self, types=types, opaque=opaque, queried=queried)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
         """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is

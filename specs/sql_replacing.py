@@ -15,7 +15,7 @@ from isolitmus.model.query import items_of
 from isolitmus.specs.features import features
 from isolitmus.specs.parameters import bound
 from isolitmus.specs.resolving import resolves
-from isolitmus.specs.sql_definitions import INIT, PAIR, DefinitionReader
+from isolitmus.specs.sql_definitions import INIT, DefinitionReader, property_pairs
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema
@@ -148,11 +148,10 @@ class MakingReader(DefinitionReader):
 
     def given(self, body: str | None) -> dict[str, str]:
         """The properties that a table is made with; features are asked for in this way, too."""
-        parts = [] if body is None else bound(body, self.syntax.values).split(",")
-        pairs = [PAIR.fullmatch(part) for part in parts]
-        if not all(pairs):
+        pairs = [] if body is None else property_pairs(bound(body, self.syntax.values))
+        if pairs is None:
             self.outside("TBLPROPERTIES takes 'key' = 'value', …")
-        given = {pair[1]: pair[2] for pair in pairs if pair}
+        given = dict(pairs)
         for key, value in given.items():
             if key.lower() in RESERVED:
                 self.outside(f"the property '{key}' is reserved in Spark")

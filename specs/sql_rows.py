@@ -39,7 +39,8 @@ class RowsReader(StoringReader):
         return st.Update(self.sql, schema.name, sets, where)
 
     def command_where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
-        return self.where(NameScope(self.place, (side,), REFUSED), node)
+        queries = self.subquery if self.syntax.queried else REFUSED
+        return self.where(NameScope(self.place, (side,), queries), node)
 
     @resolves(exp.TruncateTable)
     def truncate(self, node: exp.TruncateTable) -> st.Truncate:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lark import Lark, LarkError, Token, Tree
 from sqlglot import expressions as exp
 
+from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.errors import SqlError
@@ -35,7 +36,7 @@ class VerbReader(QueryReader):
     """Resolves them, on the table that they name."""
 
     @resolves("OPTIMIZE", "REORG", "VACUUM")
-    def verb(self) -> st.Optimize | st.Vacuum:
+    def verb(self) -> st.Optimize | st.Vacuum | df.Definition:
         """OPTIMIZE, REORG and VACUUM, by the grammar of Delta's own verbs."""
         try:
             tree = _grammar().parse(self.text).children[0]
@@ -51,11 +52,10 @@ class VerbReader(QueryReader):
         name = _name(parts["table"])
         schema, side = self.table(exp.to_table(name, dialect="databricks"))
         if tree.data == "upgrade":
-            self.place.refuse(
-                None,
-                "REORG … APPLY (UPGRADE UNIFORM …) is not modelled: it is several commits, for columns are"
-                " mapped, files rewritten and a property set",
-            )
+            key, version = (str(part) for part in tree.children if isinstance(part, Token))
+            if key.upper() != "ICEBERG_COMPAT_VERSION":
+                self.place.refuse(None, f"UPGRADE UNIFORM takes ICEBERG_COMPAT_VERSION, not {key}")
+            return df.Definition(self.sql, schema.name, df.UpgradeUniform(int(version)))
         if tree.data == "vacuum":
             return self.vacuum(
                 schema, [int(part) for part in tree.children if isinstance(part, str)]

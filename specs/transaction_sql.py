@@ -65,11 +65,11 @@ def _raised(problem: str) -> NoReturn:
 def _resolved(syntax: Syntax, reached: Sequence[Tables]) -> st.Statement:
     """The statement; what is not modelled in an expression of it stays in it, and leaves a run undecided."""
     try:
-        return resolve_late(syntax, reached)
+        return resolve_late(syntax.typed({}, queried=True), reached)
     except SqlError as error:
         if error.kind != "opaque":
             raise
-    return resolve_late(syntax.typed({}, opaque=True), reached)
+    return resolve_late(syntax.typed({}, opaque=True, queried=True), reached)
 
 
 def read_sql(

@@ -127,8 +127,10 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
             yield from _of_query(query, target, stream=stream)
         case st.Delete(target=target, where=where):
             yield Access(target, where, "target")
+            yield from _of_subqueries(target, where)
         case st.Update(target=target, where=where, sets=sets):
             yield Access(target, where, "target")
+            yield from _of_subqueries(target, where)
             yield from _of_values(value for _, value in sets)
         case st.Merge(target=target):
             yield _matched(statement)
@@ -210,8 +212,15 @@ def of_branch(
             yield replace(access, tracked="files" if branch.version is None else "plan")
         else:
             yield access
-    for subquery in ex.subqueries(branch.where, *(item for row in items for item in row)):
-        kind = "files" if subquery.table == target and not stream else "nothing"
+    values = (item for row in items for item in row)
+    yield from _of_subqueries(target, branch.where, *values, stream=stream)
+
+
+def _of_subqueries(
+    target: str | None, *exprs: ex.Expr | None, stream: bool = False
+) -> Iterator[Access]:
+    for subquery in ex.subqueries(*exprs):
+        kind: Tracked = "files" if subquery.table == target and not stream else "nothing"
         yield Access(
             subquery.table, subquery.where, "subquery", kind, planned=stream, subquery=subquery
         )

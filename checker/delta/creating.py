@@ -54,7 +54,11 @@ def created(
         raise EvaluationError("TableAlreadyExistsException", f"there is a table {name}")
     if isinstance(statement, Replace) and not statement.create:
         raise EvaluationError("CannotReplaceMissingTableException", f"there is no table {name}")
-    refuse_level(statement.properties, "IllegalArgumentException")
+    refuse_level(
+        statement.properties,
+        "IllegalArgumentException",
+        documented=snapshot.outside.documented,
+    )
     schema = replace(declared[name], properties=statement.properties)
     if query is None and name in snapshot.outside.folders:
         raise EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")

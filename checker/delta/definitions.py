@@ -18,13 +18,14 @@ from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.delta_log import LEVEL_KEY
-from isolitmus.model.errors import SqlError
+from isolitmus.model.errors import LitmusError, SqlError
 from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.failing import EvaluationError
 from isolitmus.model.file import TableRow
 from isolitmus.model.footprint import FILES_ONLY, Actions, Footprint, Settings
 from isolitmus.model.header import (
+    ASKING,
     CLUSTERED,
     CLUSTERING,
     CONSTRAINT,
@@ -39,7 +40,7 @@ from isolitmus.model.normal import columns
 from isolitmus.model.raw import Raw
 from isolitmus.model.schema import Schema
 from isolitmus.model.table import widened
-from isolitmus.specs.properties import LEVELS
+from isolitmus.specs.properties import LEVELS, SEVERAL, UPGRADED
 from isolitmus.specs.sql import resolve, resolved, syntax_of
 from isolitmus.specs.sql_parse import Syntax
 
@@ -79,10 +80,14 @@ NAMES: Mapping[type[df.Change], str] = {
     df.AddConstraint: "ADD CONSTRAINT",
     df.DropConstraint: "DROP CONSTRAINT",
     df.DropFeature: "DROP FEATURE",
+    df.UpgradeUniform: "REORG TABLE UPGRADE UNIFORM",
     df.ClusterBy: "CLUSTER BY",
     df.SyncIdentity: "CHANGE COLUMN",
 }
 """What the log calls each (DeltaOperations.scala)."""
+VECTORS = "delta.enableDeletionVectors"
+UNASKED = {MAPPING_MODE: "none", "delta.checkpointPolicy": "classic"}
+"""What the properties of features become when these go, where that is not false."""
 REMOVABLE = ("checkConstraints", "materializePartitionColumns")
 """The features that one commit removes, if nothing in the table needs them."""
 
@@ -118,7 +123,10 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         return _clustered(schema, header, change)
     if isinstance(change, df.SyncIdentity):
         return synced(snapshot, statement, change.name, NAMES[df.SyncIdentity])
-    metadata = _changed(header.metadata, change)
+    documented = snapshot.outside.documented
+    if not documented:
+        _refuse_several(statement.sql, change, header)
+    metadata = _changed(header.metadata, change, documented=documented)
     features = _features(header, metadata, change)
     found = accesses(statement, snapshot.schemas)
     reads = tuple(snapshot.read(access) for access in found if access.role != "compact")
@@ -162,8 +170,10 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
     (OptimisticTransaction.scala, updateMetadataInternal); or without one.
     """
     has = header.features
+    if isinstance(change, df.UpgradeUniform):
+        return (has | {"columnMapping"}) - {"deletionVectors"}
     if isinstance(change, df.DropFeature):
-        if change.name not in has or change.name not in REMOVABLE:
+        if change.name not in has or change.name not in {*REMOVABLE, *SEVERAL}:
             raise EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
         if change.name == "checkConstraints" and _constraints(metadata.configuration):
             raise EvaluationError("DeltaAnalysisException", "there are constraints")
@@ -273,14 +283,15 @@ def _constraints(configuration: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted((k, v) for k, v in configuration.items() if k.startswith(CONSTRAINT))
 
 
-def _changed(metadata: Metadata, change: df.Change) -> Metadata:
+def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Metadata:
     configuration = dict(metadata.configuration)
     match change:
         case df.SetProperties(properties):
             own = (k for k in properties if k != "comment" and not k.startswith(SUPPORTED))
             rest = {key: properties[key] for key in own}
             if LEVEL_KEY in rest:
-                refuse_level(rest, "SparkException")  # the catalog wraps what it raises
+                # the catalog wraps what it raises
+                refuse_level(rest, "SparkException", documented=documented)
                 metadata = replace(metadata, levelled=False)
             text = properties.get("comment", metadata.description)
             return replace(metadata, configuration=configuration | rest, description=text)
@@ -309,14 +320,46 @@ def _changed(metadata: Metadata, change: df.Change) -> Metadata:
             if CONSTRAINT + name not in configuration and not if_exists:
                 raise EvaluationError("DeltaAnalysisException", f"no constraint {name}")
             configuration.pop(CONSTRAINT + name, None)
-        case df.DropFeature() | df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
+        case df.DropFeature(name):
+            asked = [key for key, (feature, _) in ASKING.items() if feature == name]
+            configuration |= {
+                key: UNASKED.get(key, "false") for key in asked if key in configuration
+            }
+        case df.UpgradeUniform(version):
+            configuration |= {
+                "delta.universalFormat.enabledFormats": "iceberg",
+                f"delta.enableIcebergCompatV{version}": "true",
+                MAPPING_MODE: "name",
+            }
+            if VECTORS in configuration:
+                configuration[VECTORS] = "false"
+        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
             return metadata
     return replace(metadata, configuration=configuration)
 
 
-def refuse_level(properties: Mapping[str, str], exception: str) -> None:
+def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
+    """Refuse what open-source Delta does in several commits; LitmusError says which protocols take it for one."""
+    match change:
+        case df.UpgradeUniform():
+            why = UPGRADED
+        case df.DropFeature(name) if name in SEVERAL and name in header.features:
+            why = SEVERAL[name]
+        case _:
+            return
+    raise LitmusError(
+        f"'{sql}' is several commits in open-source Delta, which are not modelled: {why}. The first"
+        " changes the table's metadata, and ends what it overtakes with MetadataChangedException. Under"
+        " databricks-* it is one change of metadata, as the page has it"
+    )
+
+
+def refuse_level(
+    properties: Mapping[str, str], exception: str, *, documented: bool = False
+) -> None:
     """Fail with the exception for an isolation level that Delta takes from no user: it takes Serializable
-    only, which is what a table is that says nothing (DeltaConfig.scala, ISOLATION_LEVEL).
+    only, which is what a table is that says nothing (DeltaConfig.scala, ISOLATION_LEVEL). What is ``documented``
+    takes WriteSerializable, too.
     """
     level = properties.get(LEVEL_KEY, LEVELS[0]).lower()
     known = [one.lower() for one in LEVELS]
@@ -326,7 +369,7 @@ def refuse_level(properties: Mapping[str, str], exception: str) -> None:
             f"no isolation level {level}",
             "DELTA_INVALID_ISOLATION_LEVEL",
         )
-    if level != known[0]:
+    if level not in known[: 1 + documented]:
         raise EvaluationError(exception, f"{LEVEL_KEY} must be {LEVELS[0]}")
 
 

@@ -33,6 +33,7 @@ from isolitmus.checker.delta.snapshot import (
     assigned,
 )
 from isolitmus.checker.delta.statement_kinds import statement_kinds
+from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.condition import holds
 from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
@@ -49,10 +50,11 @@ from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.confs import VACUUM_LOGGING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import NoReturn
 
-    from isolitmus.model.execution import Database
+    from isolitmus.checker.delta.accesses import Access
+    from isolitmus.model.execution import Database, RowRead
     from isolitmus.model.schema import Schema
     from isolitmus.model.values import Row, Rows
 
@@ -160,6 +162,8 @@ def _kept(effect: Effect) -> Effect:
 def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
     target = getattr(statement, "target", None)
     if target is None or target in snapshot.database:  # else analysis fails, which comes before
+        if not snapshot.outside.documented:
+            _refuse_subquery(statement)
         schema = None if target is None else snapshot.schemas[target]
         fold(statement, schema, insert=SPARK_CAST, update=DELTA_CAST)
     match statement:
@@ -243,11 +247,38 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
-    found = accesses(statement, snapshot.schemas)
-    gone = removal(snapshot, schema, found[0])
+    target, *queried = snapshot.accesses(statement)
+    gone = removal(snapshot, schema, _bound(snapshot, target))
     adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
+    found = [target, *queried]
     footprint = snapshot.footprint(schema, found, adds, gone.removes, scanned=gone.scanned)
-    return Effect((gone.read,), gone.writes, adds, footprint.removes, footprint, "DELETE")
+    reads = (gone.read, *_queried(snapshot, target, queried))
+    return Effect(reads, gone.writes, adds, footprint.removes, footprint, "DELETE")
+
+
+def _bound(snapshot: Snapshot, target: Access) -> Access:
+    """The access with what the subqueries of its condition range over."""
+    if target.where is None:
+        return target
+    return replace(target, where=snapshot.bound((target.where,))[0])
+
+
+def _queried(snapshot: Snapshot, target: Access, queried: Sequence[Access]) -> Iterator[RowRead]:
+    """What the subqueries in the condition of a DELETE or UPDATE read."""
+    around = [row.values for file in snapshot.files(target.table) for row in file.rows]
+    return (snapshot.read(access, around) for access in queried if access.role == "subquery")
+
+
+def _refuse_subquery(statement: st.Statement) -> None:
+    """Fail as a DELETE or UPDATE with a subquery in its condition does (PreprocessTableDelete.scala,
+    PreprocessTableUpdate.scala).
+    """
+    if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
+        raise EvaluationError(
+            "DeltaAnalysisException",
+            "Delta takes no subquery in this condition",
+            "DELTA_UNSUPPORTED_SUBQUERY",
+        )
 
 
 def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
@@ -256,8 +287,9 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     """
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
-    target, *values = accesses(statement, snapshot.schemas)
-    gone = removal(snapshot, schema, target, "update")
+    target, *others = snapshot.accesses(statement)
+    values = [access for access in others if access.role == "value"]
+    gone = removal(snapshot, schema, _bound(snapshot, target), "update")
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     vectors = snapshot.vectors(schema, "update")
@@ -271,8 +303,9 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
     adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
     scanned = gone.scanned or bool(gone.removes)
-    footprint = snapshot.footprint(schema, [target], adds, gone.removes, scanned=scanned)
-    reads = (gone.read, *(snapshot.read(value) for value in values if gone.read.matched))
+    footprint = snapshot.footprint(schema, [target, *others], adds, gone.removes, scanned=scanned)
+    reads = (gone.read, *_queried(snapshot, target, others))
+    reads += tuple(snapshot.read(value) for value in values if gone.read.matched)
     return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
 
 

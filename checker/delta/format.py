@@ -1,7 +1,9 @@
-"""Delta as a format: Delta Lake 4.4.0 on Spark."""
+"""Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.clients import Clock, alone
@@ -18,22 +20,31 @@ from isolitmus.checker.delta.definitions import definitions
 from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.frames import RELATIONS, SETS, delta_frame
 from isolitmus.checker.delta.locality import scans
+from isolitmus.checker.delta.snapshot import OutsideReads
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.checker.templates.frames import Instance
     from isolitmus.checker.templates.template import Template
+    from isolitmus.model.execution import Database, Effect
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.statement import Read
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.statement import Read, Statement
 
-__all__ = ["DELTA"]
+__all__ = ["DATABRICKS", "DELTA"]
+
+
+def _documented(
+    statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+) -> Effect:
+    return effect(statement, database, writer, schemas, OutsideReads(documented=True))
 
 
 def _duck(litmus: Litmus) -> Executor:
@@ -66,24 +77,21 @@ def _raw() -> SearchStrategy[Litmus]:
     return raw_tests()
 
 
-DELTA = Format(
+TABLES = Format(
     name="delta",
     title="Delta Lake on Spark",
     log="delta",
     terms=terms_of(*RELATIONS, *SETS),
     statement=read_statement,
     empty=empty,
-    effect=effect,
+    effect=_documented,
     after=after,
     frame=delta_frame,
-    drive=Clock,
+    drive=partial(Clock, documented=True),
     alone=alone,
     independent=_duck,
     sequences="Delta has no transactions of several statements: each statement commits by itself",
-    forestalled=forestalled,
-    refusal=refusal,
     written=written,
-    retries=retries,
     blind=claims_blind,
     definitions=definitions,
     solver=_solver,
@@ -99,3 +107,20 @@ DELTA = Format(
     ),
     universe="table",
 )
+"""What is common to all that Delta Lake is taken to be."""
+
+DELTA = replace(
+    TABLES,
+    effect=effect,
+    drive=Clock,
+    forestalled=forestalled,
+    refusal=refusal,
+    retries=retries,
+)
+DATABRICKS = replace(
+    TABLES,
+    name="databricks",
+    title="Delta Lake as Databricks' page on isolation levels has it",
+    searched_as="delta",
+)
+"""Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page says nothing."""

@@ -7,7 +7,6 @@ stands where it is no condition, in a subquery or in a join, nothing is supposed
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,14 +21,13 @@ from isolitmus.model.remembering import by_object
 from isolitmus.model.supposing import suppose
 from isolitmus.model.unknown import unknown_parts
 from isolitmus.specs.sql import syntax_of
+from isolitmus.specs.sql_functions import is_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = ["guessed", "refuse_opaque"]
 
-RANDOM = re.compile(r"(?i)rand|uuid|shuffle|uniform|increasing|partition_id|input_file|_metadata")
-"""What names functions that do not give the same for the same values."""
 OPEN = "open"
 """That an opaque part is no constant."""
 
@@ -49,7 +47,7 @@ def refuse_opaque(statement: st.Statement) -> None:
         if isinstance(part, ex.Opaque) and part.type == "BOOLEAN"
     )
     for part, elsewhere in found.items():
-        if elsewhere or RANDOM.search(str(part)):
+        if elsewhere or is_random(str(part)):
             raise UndeterminedError(part.unsaid)
 
 

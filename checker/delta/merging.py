@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.removing import with_vectors
 from isolitmus.checker.delta.snapshot import DELTA_CAST, assigned
 from isolitmus.model.condition import holds, may_hold
@@ -36,7 +35,7 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     was read, and with such a clause always; with deletion vectors, changed rows are marked.
     """
     schema = snapshot.schemas[statement.target]
-    found = accesses(statement, snapshot.schemas)
+    found = snapshot.accesses(statement)
     statement = _bound(snapshot.planned(), statement)
     source = snapshot.query(statement.source)
     sources = [row for branch in source.branches for row in branch]

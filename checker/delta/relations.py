@@ -16,6 +16,7 @@ from isolitmus.checker.delta.conflicts import (
     same_domains,
 )
 from isolitmus.checker.delta.statement_kinds import KINDS
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,21 @@ if TYPE_CHECKING:
     from isolitmus.model.footprint import Footprint
     from isolitmus.model.frame import FrameBuilder
 
-__all__ = ["FLAGS", "RELATIONS", "add_relations"]
+__all__ = ["FLAGS", "LEVEL_SETS", "RELATIONS", "add_relations"]
 
 RELATIONS = relations_of("delta")
 VECTORS = "delta.enableDeletionVectors"
+
+
+LEVEL_SETS = {
+    "SetSerializable": "serializable",
+    "SetWriteSerializable": "writeserializable",
+}
+"""The sets of those on tables that are set to a level, each with the level in lower case."""
+
+
+def _is_set_to(level: str, footprint: Footprint) -> bool:
+    return footprint.schema.properties.get(LEVEL_KEY, "").lower() == level
 
 
 def _is(kind: str, footprint: Footprint) -> bool:
@@ -53,6 +65,7 @@ FLAGS: dict[str, Callable[[Footprint], bool]] = {
     "Clustered": lambda f: (
         bool(f.schema.clustered_by) and f.schema.properties.get(VECTORS) != "false"
     ),
+    **{name: partial(_is_set_to, level) for name, level in LEVEL_SETS.items()},
     **{name: partial(_is, name) for name in KINDS},
 }
 """Sets of commits, each by what puts a footprint in it."""

@@ -36,7 +36,11 @@ OUTLIVES = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enab
 
 def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace) -> Effect:
     """The effect of a REPLACE on a snapshot."""
-    refuse_level(statement.properties, "IllegalArgumentException")
+    refuse_level(
+        statement.properties,
+        "IllegalArgumentException",
+        documented=snapshot.outside.documented,
+    )
     header = snapshot.header(statement.target)
     kept = {k: v for k, v in header.metadata.configuration.items() if k in OUTLIVES}
     schema = replace(declared[statement.target], properties={**kept, **statement.properties})

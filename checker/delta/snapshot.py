@@ -12,7 +12,7 @@ from functools import cache, reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import of_branch
+from isolitmus.checker.delta.accesses import accesses, of_branch
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model.casting import stored
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.file import RawFile
     from isolitmus.model.schema import Schema
+    from isolitmus.model.statement import Statement
     from isolitmus.model.table import TableState
     from isolitmus.model.values import Row
 
@@ -84,6 +85,9 @@ class OutsideReads:
     """Tables that are not there yet, but somebody who makes them has made their folders."""
     confs: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The session's settings."""
+    documented: bool = False
+    """Whether statements do what Databricks' page says of them, not what open-source Delta does: it takes what that
+    refuses, and all that a statement reads is of its snapshot, and recorded."""
 
 
 INSIDE = OutsideReads()
@@ -112,7 +116,7 @@ class Snapshot:
         was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; docs/delta.md, H1).
         Without skipping nothing is prepared then.
         """
-        if self.outside.planned is None or not self.skipping:
+        if self.outside.planned is None or self.outside.documented or not self.skipping:
             return self
         return replace(self, database=self.outside.planned, version=self.outside.version)
 
@@ -124,6 +128,17 @@ class Snapshot:
     def vectors(self, schema: Schema, verb: str) -> bool:
         """Whether DELETE, UPDATE or MERGE mark the rows of a table in deletion vectors."""
         return schema.vectors and self.outside.confs.get(vectors(verb), "").lower() != "false"
+
+    def accesses(self, statement: Statement) -> tuple[Access, ...]:
+        """The reads of a statement, with what of them is recorded here."""
+        found = accesses(statement, self.schemas)
+        if not self.outside.documented:
+            return found
+        target = getattr(statement, "target", None)
+        return tuple(
+            replace(one, tracked="files") if one.role == "value" and one.table == target else one
+            for one in found
+        )
 
     def init(self, number: int) -> Snapshot:
         """The database after that many init statements."""

@@ -11,6 +11,8 @@ from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.normal import columns
 from isolitmus.model.remembering import by_object
+from isolitmus.specs.sql_functions import is_complex
+from isolitmus.specs.sql_scope import NESTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "statement_kinds"]
 
-KINDS = ("Merging", "Deleting", "Compacting", "Vacuuming", "Creating", "Complex", "Unfiltered")
+KINDS = (
+    "Merging", "Deleting", "Compacting", "Purging", "Vacuuming", "Creating", "Complex", "Unfiltered",
+)  # fmt: skip
 
 
 @by_object
@@ -54,14 +58,28 @@ def _kinds(statement: st.Statement) -> Iterator[str]:
             conditions = [where]
         case st.Insert(query=query):
             conditions = [statement.where, *_wheres(query)]
-        case st.Optimize():
+        case st.Optimize(rewrite=rewrite):
             yield "Compacting"
+            if rewrite == "vector":
+                yield "Purging"
         case st.Vacuum():
             yield "Vacuuming"
         case df.Create() | df.Replace():
             yield "Creating"
-    if ex.subqueries(*conditions):
+    if ex.subqueries(*conditions) or any(
+        map(_is_complex, (part for one in conditions if one is not None for part in ex.walk(one)))
+    ):
         yield "Complex"
+
+
+def _is_complex(part: ex.Expr) -> bool:
+    """Whether a part of a condition is about a structure, an array or a map, or is not deterministic."""
+    match part:
+        case ex.ColumnRef(type=type_):
+            return type_.upper().startswith(NESTED)
+        case ex.Opaque(text=text, operands=operands):
+            return is_complex(text) or any(map(_is_complex, operands))
+    return False
 
 
 def _wheres(query: Query) -> Iterator[ex.Expr | None]:

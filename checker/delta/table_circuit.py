@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.delta.outline import Unfit
+from isolitmus.checker.delta.relations import LEVEL_SETS
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.reading.matrix import Matrices
+from isolitmus.model.delta_log import LEVEL_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -294,6 +296,7 @@ class TableCircuit(Generic[B]):
         changes = [
             gates.both(w, self.chosen(j, lambda o: o.changes_data)) for j, w in enumerate(writer)
         ]
+        set_to = self.schema.properties.get(LEVEL_KEY, "").lower()
         sets = {
             "Writer": writer,
             "Reader": [gates.neg(w) for w in writer],
@@ -309,6 +312,7 @@ class TableCircuit(Generic[B]):
             "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
             "Ordering": [gates.false] * n,
             **{name: [gates.false] * n for name in ("Identity", "Clustered")},
+            **{name: self._of_table(level == set_to) for name, level in LEVEL_SETS.items()},
             **{kind: self._of_kind(kind) for kind in KINDS},
         }
         return Matrices(gates, [gates.true] * n, relations, sets)

@@ -25,6 +25,7 @@ from isolitmus.model import statement as st
 from isolitmus.model.header import MAPPING_MODE
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.binding import TooManyRows, bind, scalar
+from isolitmus.specs.properties import SEVERAL
 from isolitmus.specs.sql import syntax_of
 
 if TYPE_CHECKING:
@@ -246,6 +247,8 @@ class DuckExecutor:
                 return features | {(target, name) for name in _features_named(properties)}
             case df.Definition(target=target, change=df.AddConstraint()):
                 return features | {(target, "checkConstraints")}
+            case df.Definition(change=df.DropFeature(name=name)) if name in SEVERAL:
+                pass
             case df.Definition(target=target, change=df.DropFeature(name=name)):
                 used = name == "checkConstraints" and any(table == target for table, _ in checks)
                 if used or (target, name) not in features:

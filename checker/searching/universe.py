@@ -140,9 +140,10 @@ def of_format(scope: Scope, *specs: Spec) -> Format:
     """
     for spec in specs:
         name = scope.format if spec.format is None else spec.format
-        if why := format_named(name).unsearched:
-            raise IsolitmusError(f"{spec.name} is of format {name}: {why}")
-        if name != scope.format:
+        form = format_named(name)
+        if form.unsearched:
+            raise IsolitmusError(f"{spec.name} is of format {name}: {form.unsearched}")
+        if (form.searched_as or name) != scope.format:
             raise IsolitmusError(
                 f"{spec.name} is of format {name}, and what is searched, '{scope.name}', of format"
                 f" {scope.format}; name a scope of format {name}"

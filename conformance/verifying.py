@@ -10,7 +10,7 @@ from isolitmus.checker.claiming import asked, carried, cases, held_figures
 from isolitmus.checker.running.execute import ENGINE as MODEL
 from isolitmus.conformance.delta import ENGINE as DELTA
 from isolitmus.conformance.engines import carried_out
-from isolitmus.model.claim import AskedObservation, ClaimAnswer, derived
+from isolitmus.model.claim import AskedObservation, ClaimAnswer
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.model.readable import Readable
 
@@ -41,7 +41,7 @@ class VerifiedClaim(Readable):
         if not all(known):
             return "undecided"
         pieces = zip(self.claim.evidence, known, strict=True)
-        return derived((piece, all(a.agrees for a in of)) for piece, of in pieces)
+        return self.claim.derived((piece, all(a.agrees for a in of)) for piece, of in pieces)
 
     @property
     def contradictions(self) -> tuple[str, ...]:

@@ -41,18 +41,23 @@ __all__ = [
 
 ClaimVerdict = Literal[
     "confirmed",
+    "confirmed in part",
     "refuted",
     "corrected",
-    "only on Databricks",
+    "holds by the page's protocol",
+    "differs in open-source Delta",
     "not semantic",
     "a defect of the text",
     "undecided",
 ]
 VERDICTS: Mapping[ClaimVerdict, str] = {
     "confirmed": "every run is as the claim has it",
-    "refuted": "no run is as the claim has it",
+    "confirmed in part": "every run is as the claim has it; the rest of the claim, which is named, was not asked",
+    "refuted": "no run is as the claim has it, and no protocol that stands for the page",
     "corrected": "some runs are as the claim has it; the correction says which are not",
-    "only on Databricks": "the protocols that stand for the page have it; nothing that runs here can show it",
+    "holds by the page's protocol": "the protocols that stand for the page have it; nothing that runs here can show it",
+    "differs in open-source Delta": "no run of open-source Delta 4.4.0 is as the claim has it; on Databricks, whose"
+    " page it is of, nothing was run",
     "not semantic": "it says nothing of isolation that a run could show",
     "a defect of the text": "as it is printed no run shows it; as it must be meant every run does",
     "undecided": "there is no evidence, or none that could be carried out",
@@ -67,6 +72,8 @@ EDITIONS: Mapping[str, str] = {
 }
 """The editions, each with what it is."""
 
+PAGES_OF_DATABRICKS = frozenset(EDITIONS) - {"SQL"}
+"""The editions that are of Databricks' page."""
 Figure = int | str
 """What a question other than a replay gives, by name: a number, or yes, no or another word."""
 
@@ -289,10 +296,14 @@ class ClaimAnswer:
         }
 
 
-def derived(answers: Iterable[tuple[ClaimEvidence, bool]]) -> ClaimVerdict:
-    """The verdict on a claim of whose evidence each piece agrees with it or does not.
+def derived(
+    answers: Iterable[tuple[ClaimEvidence, bool]], *, of_databricks: bool = False, unasked: str = ""
+) -> ClaimVerdict:
+    """The verdict on a claim of whose evidence each piece agrees with it or does not, and of which a part may be
+    ``unasked``.
 
-    What a protocol says that stands for a page counts where nothing else was asked.
+    What a protocol says that stands for a page counts where nothing else was asked. A claim ``of_databricks`` is not
+    refuted by runs of open-source Delta alone.
 
     >>> derived([])
     'undecided'
@@ -305,9 +316,13 @@ def derived(answers: Iterable[tuple[ClaimEvidence, bool]]) -> ClaimVerdict:
         return "a defect of the text"
     match literal | amended:
         case agree if agree == {True}:
-            return "confirmed" if here else "only on Databricks"
+            if not here:
+                return "holds by the page's protocol"
+            return "confirmed in part" if unasked else "confirmed"
         case agree if agree == {False}:
-            return "refuted"
+            by_page = {agrees for e, agrees in every if e.of_page}
+            ours = of_databricks and by_page != {False}
+            return "differs in open-source Delta" if ours else "refuted"
         case agree:
             return "corrected" if agree else "undecided"
 
@@ -330,6 +345,8 @@ class Claim:
     """What is recorded as having come out."""
     remark: str = ""
     """The correction, if the verdict is that; else what a reader should know."""
+    unasked: str = ""
+    """The part of the claim that no evidence is about."""
     apart: Mapping[str, str] | None = None
     """What single editions say instead, by edition."""
     evidence: tuple[ClaimEvidence, ...] = ()
@@ -339,12 +356,24 @@ class Claim:
     path: Path | None = None
     """Where the file is."""
 
+    def derived(self, answers: Iterable[tuple[ClaimEvidence, bool]]) -> ClaimVerdict:
+        """The verdict that these answers to its evidence give."""
+        of_databricks = not PAGES_OF_DATABRICKS.isdisjoint(self.editions)
+        return derived(answers, of_databricks=of_databricks, unasked=self.unasked)
+
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.editions)}; {self.verdict}): {self.says}"
 
     def __contains__(self, word: object) -> bool:
         """Whether its texts have a word, in whatever case."""
-        texts = (self.says, self.where, self.reading, self.remark, *(self.apart or {}).values())
+        texts = (
+            self.says,
+            self.where,
+            self.reading,
+            self.remark,
+            self.unasked,
+            *(self.apart or {}).values(),
+        )
         return str(word).lower() in " ".join(texts).lower()
 
     def to_json(self) -> dict[str, object]:
@@ -358,6 +387,7 @@ class Claim:
             "reading": self.reading,
             "verdict": self.verdict,
             "remark": self.remark,
+            "unasked": self.unasked,
             "evidence": [
                 {
                     "question": str(e.question),

@@ -24,9 +24,8 @@ from isolitmus.model.claim import (
     ClaimEvidence,
     FigureStatement,
     claim_order,
-    derived,
 )
-from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, SpecError, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import catalogue
 from isolitmus.specs.engines import engines as engine_names
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["claim", "claims", "read_claims", "read_claims_file"]
 
 NAME = re.compile(r"[DQN][1-9]\d?[a-z]?")
-KEYS = ("says", "where", "editions", "apart", "reading", "verdict", "remark", "evidence")
+KEYS = ("says", "where", "editions", "apart", "reading", "verdict", "remark", "unasked", "evidence")
 ABOUT = ("claimed", "found", "figures", "engines", "amended", "words")
 ASKED: Mapping[str, tuple[str, ...]] = {
     "run": ("under",),
@@ -145,7 +144,21 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         for k, each in enumerate(given, 1)
         for piece in _evidence(entry.at(f"evidence[{k}]", each), engines)
     )
-    recorded = derived((piece, piece.agrees) for piece in evidence)
+    found = Claim(
+        name,
+        entry.get("says", str),
+        entry.get("where", str),
+        editions,
+        entry.get("reading", str),
+        verdict,
+        remark,
+        entry.get("unasked", str, ""),
+        {edition: apart.get(edition, str) for edition in apart.value},
+        evidence,
+        part,
+        path,
+    )
+    recorded = found.derived((piece, piece.agrees) for piece in evidence)
     if evidence and recorded != verdict:
         entry.refuse(
             f"{entry}.verdict is '{verdict}', and its evidence says '{recorded}': {_weighed(evidence)}"
@@ -154,19 +167,7 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         entry.refuse(
             f"{entry}.verdict is '{verdict}', and it has no evidence: '{UNRUN[1]}' is wanted"
         )
-    return Claim(
-        name,
-        entry.get("says", str),
-        entry.get("where", str),
-        editions,
-        entry.get("reading", str),
-        verdict,
-        remark,
-        {edition: apart.get(edition, str) for edition in apart.value},
-        evidence,
-        part,
-        path,
-    )
+    return found
 
 
 def _weighed(evidence: Iterable[ClaimEvidence]) -> str:
@@ -304,8 +305,9 @@ def _protocols(given: Node) -> tuple[str, ...]:
             try:
                 catalogue.protocol(f"{name}@{runtime}")
             except IsolitmusError as error:
-                why = str(error).partition(": ")[2].splitlines()[0]
-                given.refuse(f"{given}.under: {text}: {why or error}")
+                why = str(error).splitlines()[0]
+                why = why.partition(": ")[2] if isinstance(error, SpecError) else why
+                given.refuse(f"{given}.under: {text}: {why}")
         found |= dict.fromkeys(f"{name}{at}{runtime}" for name in matching)
     return tuple(found)
 

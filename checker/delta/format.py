@@ -122,5 +122,6 @@ DATABRICKS = replace(
     name="databricks",
     title="Delta Lake as Databricks' page on isolation levels has it",
     searched_as="delta",
+    random=(),
 )
 """Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page says nothing."""

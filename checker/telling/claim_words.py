@@ -33,6 +33,8 @@ def claim_lines(claim: Claim) -> Iterator[str]:
     yield f"  That is: {claim.reading}."
     if claim.remark:
         yield f"  {claim.remark}"
+    if claim.unasked:
+        yield f"  Not asked: {claim.unasked}"
     for piece in claim.evidence:
         yield from (f"  {line}" for line in evidence_words(piece))
 

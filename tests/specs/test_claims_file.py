@@ -83,7 +83,7 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         (
             None,
             {"claimed": AGAINST, "found": PIECE["claimed"]},
-            "D46.verdict is 'confirmed', and its evidence says 'refuted': against it run reorder",
+            "D46.verdict is 'confirmed', and its evidence says 'differs in open-source Delta': against it run reorder",
         ),
         ({"verdict": '"corrected"'}, None, "D46 is corrected, and needs 'remark' (a text)"),
         (None, {}, "D46.verdict is 'confirmed', and it has no evidence: 'undecided' is wanted"),
@@ -95,7 +95,7 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         (
             None,
             {"under": '"databricks-*-rows@14.9"'},
-            ".under: databricks-*-rows@14.9: no runtime '14.9'; known",
+            ".under: databricks-*-rows@14.9: no release '14.9' of Databricks Runtime; known",
         ),
         (None, {"under": '"nothing-*"'}, ".under names no protocol: 'nothing-*'"),
         (
@@ -165,7 +165,7 @@ def piece(*, page=False, amended=False):
         ([(piece(), True)], "confirmed"),
         ([(piece(), False), (piece(page=True), True)], "refuted"),
         ([(piece(), True), (piece(), False)], "corrected"),
-        ([(piece(page=True), True)], "only on Databricks"),
+        ([(piece(page=True), True)], "holds by the page's protocol"),
         ([(piece(page=True), True), (piece(page=True), False)], "corrected"),
         ([(piece(), False), (piece(amended=True), True)], "a defect of the text"),
         ([(piece(), True), (piece(amended=True), True)], "confirmed"),
@@ -174,3 +174,32 @@ def piece(*, page=False, amended=False):
 )
 def test_a_verdict_comes_out_of_answers(answers, verdict):
     assert derived(answers) == verdict
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ([(piece(), False)], "differs in open-source Delta"),
+        ([(piece(), False), (piece(page=True), True)], "differs in open-source Delta"),
+        ([(piece(), False), (piece(page=True), False)], "refuted"),
+        ([(piece(), True), (piece(), False), (piece(page=True), True)], "corrected"),
+        ([(piece(), True)], "confirmed"),
+    ],
+)
+def test_no_run_of_open_source_delta_refutes_what_is_said_of_databricks(answers, verdict):
+    assert derived(answers, of_databricks=True) == verdict
+
+
+def test_of_what_was_not_asked_nothing_is_confirmed():
+    assert derived([(piece(), True)], unasked="the rest.") == "confirmed in part"
+    assert derived([(piece(), False)], unasked="the rest.") == "refuted"
+    assert {name for name, claim in claims().items() if claim.verdict == "confirmed in part"} == {
+        name for name, claim in claims().items() if claim.unasked and claim.verdict[:4] == "conf"
+    }
+    assert {"Q1", "Q7", "N2"} <= {name for name, claim in claims().items() if claim.unasked}
+
+
+def test_like_statements_have_like_verdicts():
+    """D10 and D20 say of one pair of commits that they both go through; D12, D13 that compactions do."""
+    alike = {claims()[name].verdict for name in ("D10", "D12", "D13", "D20", "D35", "D37", "D41")}
+    assert alike == {"differs in open-source Delta"}

@@ -10,14 +10,24 @@ from __future__ import annotations
 from isolitmus.conformance.observations.killing import COPIED, KILLED
 from isolitmus.conformance.observations.reading import JOB, STREAM, STREAM_PRINTED
 from isolitmus.conformance.observations.record import Observation, Observed
-from isolitmus.conformance.observations.writing import CHECKPOINT, SEVERAL, UPGRADED
+from isolitmus.conformance.observations.writing import CHECKPOINT, SEVERAL, UNMAPPED, UPGRADED
 from isolitmus.model.errors import UnknownName, near
 
 __all__ = ["Observation", "Observed", "observation_named", "observations"]
 
 SHIPPED = {
     one.name: one
-    for one in (JOB, STREAM, STREAM_PRINTED, CHECKPOINT, SEVERAL, UPGRADED, COPIED, KILLED)
+    for one in (
+        JOB,
+        STREAM,
+        STREAM_PRINTED,
+        CHECKPOINT,
+        SEVERAL,
+        UNMAPPED,
+        UPGRADED,
+        COPIED,
+        KILLED,
+    )
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from isolitmus.conformance.observations.record import Observation, make_table, outcome_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from isolitmus.conformance.observations.record import Facts
@@ -57,8 +58,14 @@ PRINTED = {
 """The others that the page prints."""
 
 
+RESTARTED = "ADD COLUMNS (x INT), started again"
+"""The change that ends a streaming query, which is started again from where it was."""
+
+
 def _altered(session: Session, folder: Path, _: Interruption) -> Facts:
-    return {change: _after(session, folder / str(k), change) for k, change in enumerate(CHANGES)}
+    found = {change: _after(session, folder / str(k), change) for k, change in enumerate(CHANGES)}
+    ended = list(CHANGES).index("ADD COLUMNS (x INT)")
+    return found | {RESTARTED: _streamed(session, folder / str(ended))}
 
 
 def _altered_as_printed(session: Session, folder: Path, _: Interruption) -> Facts:
@@ -70,14 +77,24 @@ def _after(session: Session, folder: Path, change: str) -> str:
     spark, path = session.fresh(), folder / "t"
     has = "'delta.enableDeletionVectors' = 'true'" if change.startswith("DROP FEATURE") else ""
     name = make_table(spark, path, 1, 2, properties=has)
-    rows = spark.readStream.format("delta").load(str(path))
-    writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder / "seen"))
-    stream = writer.start()
-    try:
-        stream.processAllAvailable()
+
+    def alter() -> None:
         verb = "REORG" if change.startswith("APPLY") else "ALTER"
         spark.sql(f"{verb} TABLE {name} {change}")
         spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")
+
+    return _streamed(session, folder, alter)
+
+
+def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | None = None) -> str:
+    """How a streaming query from its checkpoint reads the table, and goes on after what is done ``meanwhile``."""
+    rows = session.fresh().readStream.format("delta").load(str(folder / "t"))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder / "seen"))
+    stream = writer.start()
+    try:
+        if meanwhile is not None:
+            stream.processAllAvailable()
+            meanwhile()
         end = outcome_of(stream.processAllAvailable, session)
         rows = sum(progress.numInputRows for progress in stream.recentProgress)
         return f"goes on, {rows} rows" if end == "committed" and stream.isActive else end
@@ -87,8 +104,9 @@ def _after(session: Session, folder: Path, change: str) -> str:
 
 STREAM = Observation(
     "stream-meets-changes",
-    "A streaming query reads a table whose metadata changes: another schema ends it, a property does not",
-    CHANGES,
+    "A streaming query reads a table whose metadata changes: another schema ends it, a property does not; started again,"
+    " it goes on with the rows that it has not read",
+    CHANGES | {RESTARTED: "goes on, 1 rows"},
     _altered,
 )
 

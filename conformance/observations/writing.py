@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.threads import Interruption
 
-__all__ = ["CHECKPOINT", "SEVERAL", "UPGRADED"]
+__all__ = ["CHECKPOINT", "SEVERAL", "UNMAPPED", "UPGRADED"]
 
 SECONDS = 180.0
 """The time limit of each step."""
@@ -92,8 +92,26 @@ STATEMENTS = {
 """Changes of a table that are several commits; the table of the last one is known to the catalog."""
 
 
+LOSERS = {
+    "a DELETE": "DELETE FROM {} WHERE id = 1",
+    "an UPDATE": "UPDATE {} SET id = 3 WHERE id = 1",
+    "a MERGE": "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+}
+"""Statements besides INSERT that an upgrade overtakes."""
+
+
 def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Facts:
     found: dict[str, object] = {}
+    for loser, statement in LOSERS.items():
+        path = folder / loser.replace(" ", "")
+        name = make_table(session.spark, path, 1, 2, properties=VECTORS)
+        with Parking(session, interruption, SECONDS, path) as parking:
+            parked = parking.start(
+                loser, partial(session.spark.sql, statement.format(name)), "commit"
+            )
+            outcome_of(partial(session.spark.sql, UPGRADE.format(name)), session)
+            parking.finish(parked)
+        found[f"{loser} beside UPGRADE UNIFORM"] = outcome_of(parked.result, session)
     for change, statement in STATEMENTS.items():
         path = folder / change.replace(" ", "")
         by_path = make_table(session.spark, path, 1, properties=VECTORS)
@@ -142,9 +160,34 @@ SEVERAL = Observation(
             "DELTA_MISSING_ICEBERG_CLASS",
         ],
         "an INSERT beside UPGRADE UNIFORM, catalog": "MetadataChangedException",
+        **{f"{loser} beside UPGRADE UNIFORM": "MetadataChangedException" for loser in LOSERS},
     },
     _overtaken,
     wide=True,
+)
+
+
+def _unmapped(session: Session, folder: Path, _: Interruption) -> Facts:
+    mapped = "'delta.columnMapping.mode' = 'name'"
+    name = make_table(session.spark, folder / "t", 1, properties=mapped)
+    session.spark.sql(f"INSERT INTO {name} VALUES (2)")
+    before = latest(folder / "t")
+    session.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')")
+    commits = list(commits_since(folder / "t", before))
+    return {
+        "files": len(
+            session.spark.sql(f"SELECT * FROM {name} VERSION AS OF {before}").inputFiles()
+        ),
+        "files that go": sum(len(commit.removes) for commit in commits),
+        "changes data": any(commit.changes_rows for commit in commits),
+    }
+
+
+UNMAPPED = Observation(
+    "column-mapping-removed",
+    "Switching off column mapping writes every file of a table anew",
+    {"files": 2, "files that go": 2, "changes data": False},
+    _unmapped,
 )
 
 FEATURES = {"that it knows": "changeDataFeed", "that it does not know": "ofLaterYears"}

@@ -48,7 +48,7 @@ def asked(evidence: ClaimEvidence) -> ClaimAnswer:
     """What the model answers to a piece of evidence.
 
     >>> from isolitmus.specs.claims_file import claim
-    >>> for_, against = asked(claim("D9").evidence[0]), asked(claim("D9").evidence[1])
+    >>> for_, against = asked(claim("D33").evidence[0]), asked(claim("D39").evidence[0])
     >>> for_.agrees, against.agrees, against.against
     (True, False, ('delete: expected committed, got ConcurrentAppendException',))
     """

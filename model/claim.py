@@ -65,6 +65,7 @@ VERDICTS: Mapping[ClaimVerdict, str] = {
 """The verdicts, each with what it means."""
 
 EDITIONS: Mapping[str, str] = {
+    "EN": "Databricks, Isolation levels; Row-level concurrency (English, two pages that came after PT)",
     "PT": "Databricks, Isolation levels and write conflicts, newest edition (Portuguese, Azure)",
     "JA": "Databricks, Isolation levels and write conflicts, middle edition (Japanese)",
     "AR": "Databricks, Isolation levels and write conflicts, oldest edition (Arabic, Azure)",

@@ -46,7 +46,7 @@ def test_claims_are_listed_by_edition_verdict_and_word(call):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--edition", "FR"), "--edition is 'FR'; known: AR, JA, PT, SQL"),
+        (("--edition", "FR"), "--edition is 'FR'; known: AR, EN, JA, PT, SQL"),
         (("--verdict", "refutd"), "--verdict is 'refutd'; did you mean 'refuted'?"),
         (("D146",), "no claim 'D146'; did you mean 'D46'?"),
         (("verify", "D46", "--engine", "dleta"), "no engine 'dleta'; did you mean 'delta'?"),
@@ -100,7 +100,7 @@ def test_a_run_that_contradicts_an_entry_is_told_with_both_values(call, tmp_path
     ("old", "new", "problem"),
     [
         ('"reorder"', '"reordre"', "part.toml:9: D46.evidence[1].run names no litmus test: 'reordre'; did you mean 'reorder'?"),
-        ('["PT"]', '["FR"]', "part.toml:5: D46.editions names no edition: 'FR'; known: AR, JA, PT, SQL"),
+        ('["PT"]', '["FR"]', "part.toml:5: D46.editions names no edition: 'FR'; known: AR, EN, JA, PT, SQL"),
         ('"confirmed"', '"refuted"', "part.toml:7: D46.verdict is 'refuted', and its evidence says 'confirmed': for it run reorder"),
     ],
 )  # fmt: skip

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Value
 
-__all__ = ["Syntax"]
+__all__ = ["Syntax", "portable"]
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(
@@ -41,6 +41,8 @@ VERB = re.compile(
 """One of Delta's own verbs, and the database of its table."""
 MISSING = re.compile(r"Required keyword: '\w+' missing for <class .*>")
 """What sqlglot says, in its own words, of an operator without one of its operands."""
+TRANSACT = re.compile(r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]", re.IGNORECASE)
+"""What only Transact-SQL writes so, of what is read."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -118,6 +120,24 @@ class Syntax:
         """Where tables are named in what was parsed."""
         for tree in self._trees.values():
             yield from tree.find_all(exp.Table)
+
+
+def portable(text: str) -> str:
+    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets.
+
+    >>> portable("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
+    'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
+    >>> portable("SELECT  id FROM cases")
+    'SELECT  id FROM cases'
+    """
+    if TRANSACT.search(text) is None:
+        return text
+    try:
+        with muted():
+            (found,) = sqlglot.transpile(text, read="tsql", write="databricks")
+    except (SqlglotError, ValueError):
+        return text
+    return found
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:

@@ -17,7 +17,7 @@ from isolitmus.model import statement as st
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_inserts import InsertReader
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_parse import Syntax, portable
 from isolitmus.specs.sql_rows import RowsReader
 from isolitmus.specs.sql_scope import NameScope, only
 
@@ -51,7 +51,10 @@ class Lookup(ex.Subquery):
 
 
 def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
-    """The statement of a text, on these tables; SqlError with the place for what is none."""
+    """The statement of a text, on these tables; SqlError with the place for what is none. TOP and COUNT_BIG of
+    Transact-SQL are read, too.
+    """
+    sql = portable(sql)
     syntax = Syntax(sql, label)
     tree = syntax.tree()
     reader = _Reader(syntax, schemas)

@@ -35,6 +35,10 @@ __all__ = ["CELLS", "cell_table", "documents_page"]
 
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """The editions of Databricks' page, as the protocols call them that stand for them."""
+READ_IN_PART = "EN"
+"""The edition of which only the pages on levels and on row-level concurrency are in the claims; from 14.3 LTS on its
+matrix is that of the newest before it, and so is its protocol.
+"""
 CHANGES = ("delete-row", "update-row", "merge")
 SIDES: Mapping[str, tuple[str, ...]] = {
     "INSERT": ("insert",),
@@ -102,7 +106,8 @@ def documents_page(claims: Sequence[Claim], cells: str) -> str:
         parts=parts,
         shown=_shown,
         also=also,
-        pages=list(PAGES),
+        pages=[READ_IN_PART, *PAGES],
+        in_part=READ_IN_PART,
         differing=[
             c for c in claims if c.apart or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
         ],

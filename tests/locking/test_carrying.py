@@ -11,6 +11,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.shelf import HOME
 
 HEAD = """
 title    = "A test"
@@ -285,3 +286,18 @@ def test_a_lock_that_was_given_twice_is_held_until_it_is_given_back_twice():
         assert locks.behind(theirs) == behind
         locks.release(mine)
     assert locks.held == {}
+
+
+def test_the_quiz_is_read_as_it_is_printed():
+    """TOP (1), COUNT_BIG and names in brackets of Transact-SQL (Q22)."""
+    path = HOME / "litmus" / "locking" / "quiz-two-workers.toml"
+    ours = path.read_text("utf-8")
+    printed = (
+        ours.replace("(SELECT id FROM cases", "(SELECT TOP (1) [id] FROM cases")
+        .replace("ORDER BY created LIMIT 1)", "ORDER BY created)")
+        .replace("(SELECT count(*) FROM cases WHERE", "(SELECT COUNT_BIG(*) FROM cases WHERE")
+    )
+    under = protocol("locking-read-committed")
+    read, wanted = (run(read_litmus(text, "quiz"), under) for text in (printed, ours))
+    assert printed != ours
+    assert read.run == wanted.run

@@ -171,6 +171,7 @@ def show(
 
 
 def _one(name: str) -> _Entry:
+    name = catalogue.databricks_protocol(name)
     plain, _, _ = name.partition("@")  # a runtime may follow
     for names, read in KINDS.values():
         if plain in names():

@@ -556,6 +556,16 @@ def test_a_release_of_the_runtime_is_the_edition_that_speaks_of_it(name, means):
     assert protocol(name).name == spec(name).name == means
 
 
+def test_a_release_names_a_protocol_on_the_command_line(call):
+    """``run``, ``show`` and ``robust`` ask one function."""
+    asked = call("run", "vectors-one-file", "--protocol", "databricks@15.4,databricks-rows@13.3")
+    assert "under databricks-write-serializable-newest-rows@14.3" in asked[1]
+    assert "under databricks-write-serializable-newest-rows@13.3" in asked[1]
+    assert call("show", "databricks@15.4")[1].startswith("databricks-write-serializable-newest-rows@14.3 ")
+    status, _, err = call("run", "reorder", "--protocol", "databricks@99.9")
+    assert (status, "known: 13.3" in err) == (2, True)
+
+
 def test_of_a_release_that_is_none_it_names_those_that_are():
     for name in ("databricks@99.9", "databricks-rows@15.9", "databricks@newest"):
         with pytest.raises(UnknownName, match=r"no release .*known: 13\.3, .*15\.4"):

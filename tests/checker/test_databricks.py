@@ -561,7 +561,9 @@ def test_a_release_names_a_protocol_on_the_command_line(call):
     asked = call("run", "vectors-one-file", "--protocol", "databricks@15.4,databricks-rows@13.3")
     assert "under databricks-write-serializable-newest-rows@14.3" in asked[1]
     assert "under databricks-write-serializable-newest-rows@13.3" in asked[1]
-    assert call("show", "databricks@15.4")[1].startswith("databricks-write-serializable-newest-rows@14.3 ")
+    assert call("show", "databricks@15.4")[1].startswith(
+        "databricks-write-serializable-newest-rows@14.3 "
+    )
     status, _, err = call("run", "reorder", "--protocol", "databricks@99.9")
     assert (status, "known: 13.3" in err) == (2, True)
 

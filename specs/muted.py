@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot.expressions import Expr
 
-__all__ = ["muted", "parse", "parse_one"]
+__all__ = ["muted", "parse_one", "parse_sql"]
 
 LITERAL = re.compile(
     r"""(?P<skip>--[^\n]*|/\*.*?\*/|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
@@ -42,10 +42,10 @@ def muted() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def parse(text: str, dialect: str) -> list[Expr | None]:
+def parse_sql(text: str, dialect: str) -> list[Expr | None]:
     """The trees of some statements; sqlglot's ParseError for whatever does not parse, RecursionError for what is too deep.
 
-    >>> parse("SELECT map('a')", "databricks")
+    >>> parse_sql("SELECT map('a')", "databricks")
     Traceback (most recent call last):
     sqlglot.errors.ParseError: some part of it is of a form that the parser does not know
     """
@@ -86,7 +86,7 @@ def parse_one(text: str, dialect: str) -> Expr:
     from sqlglot.errors import ParseError
 
     try:
-        trees = parse(text, dialect)
+        trees = parse_sql(text, dialect)
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
     if len(trees) != 1 or trees[0] is None:

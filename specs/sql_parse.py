@@ -20,7 +20,7 @@ from sqlglot.errors import SqlglotError
 from isolitmus.model.errors import SqlError, brief
 from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
-from isolitmus.specs.muted import parse, parse_one
+from isolitmus.specs.muted import parse_one, parse_sql
 from isolitmus.specs.parameters import BLANK, bound, places
 from isolitmus.specs.placeholders import with_markers
 from isolitmus.specs.written import located
@@ -190,7 +190,7 @@ def portable(text: str) -> str:
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:
     try:
-        trees = parse(with_markers(text), "databricks")
+        trees = parse_sql(with_markers(text), "databricks")
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         line, column = details[0].get("line") or 1, details[0].get("col") or 1

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from time import sleep
 
 import pytest
 from formats.dictionary import DICTIONARY, carry
@@ -53,6 +54,29 @@ def test_explore_finds_the_dictionary_as_the_model_says(call):
     status, out, err = call(*words, "--evidence", "seen.toml")
     assert (status, err) == (0, "")
     assert out == f"{SO_MANY} random tests (sequences, seed 1) on 1: all as predicted.\n"
+
+
+def dawdling(litmus, spec):
+    """A dictionary that takes its time."""
+    sleep(1)
+    return carry(litmus, spec)
+
+
+@pytest.mark.slow
+def test_a_limit_ends_explore(call, offered):
+    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("1", dawdling))))
+    words = ("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY, "--time", 1)
+    status, out, err = call(*words)
+    assert (status, out) == (3, "")
+    assert "the time limit of 1 s ended it; of 40 tests" in err
+
+
+@pytest.mark.slow
+def test_a_limit_ends_a_matrix_with_what_was_seen(call, offered):
+    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("1", dawdling))))
+    status, _out, err = call("matrix", "keys.toml", "--engine", "dictionary", *UNDER, "--time", 1)
+    assert status == 3
+    assert re.search(r"the time limit of 1 s ended it; \d+ of \d+ cases were asked", err)
 
 
 @pytest.mark.slow

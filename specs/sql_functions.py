@@ -6,13 +6,13 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import sqlglot
 from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
 
 from isolitmus.model import expression as ex
 from isolitmus.model.sql_types import common_type, decimal_of, is_number, quotient_type
 from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.muted import muted
+from isolitmus.specs.muted import parse_one
 from isolitmus.specs.sql_literals import GIVES, coerced, operand_type
 from isolitmus.specs.sql_scope import DIALECT, only
 
@@ -36,6 +36,9 @@ RANDOM = {
 """The functions that do not give the same for the same values."""
 
 
+CALLED = re.compile(r"\w+(?=\s*\()")
+
+
 @cache
 def is_random(text: str) -> bool:
     """Whether an expression may give another value for the same values of its columns, or names where a row is stored.
@@ -44,6 +47,8 @@ def is_random(text: str) -> bool:
     (True, True, False)
     """
     tree = _expression(text)
+    if tree is None:
+        return any(name.upper() in RANDOM for name in CALLED.findall(text))
     return any(
         column.name == "_metadata" for column in tree.find_all(exp.Identifier, exp.Column)
     ) or any(name in RANDOM for name in _functions(tree))
@@ -53,17 +58,22 @@ def is_random(text: str) -> bool:
 def is_complex(text: str) -> bool:
     """Whether an expression is on structures, arrays or maps, or is not deterministic, by its syntax.
 
-    >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1")]
-    [True, True, False]
+    >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1", "LIMIT 3")]
+    [True, True, False, True]
     """
     tree = _expression(text)
+    if tree is None:  # a part of a query, so there is one
+        return True
     structured = tree.find(*STRUCTURED) is not None
     return structured or is_random(text) or any(map(NAMED_AFTER.fullmatch, _functions(tree)))
 
 
-def _expression(text: str) -> exp.Expr:
-    with muted():
-        return sqlglot.parse_one(text, dialect=DIALECT)
+def _expression(text: str) -> exp.Expr | None:
+    """The tree of an expression; None for the part of a query that is none, such as its LIMIT."""
+    try:
+        return parse_one(text, DIALECT)
+    except SqlglotError:
+        return None
 
 
 def _functions(tree: exp.Expr) -> Iterator[str]:

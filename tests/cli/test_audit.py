@@ -83,7 +83,8 @@ def test_page(call, reordered, tmp_path):
     assert "with <code>isolitmus audit " in text
     assert "1 certain finding, 0 possible ones" in text
     assert "<script" not in text
-    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https:" not in text.replace("http://www.w3.org/2000/svg", "")
     assert text.count('class="bar"') == 1
     assert "<li>overlaps: 1 commit had not seen another one" in text
 

@@ -27,6 +27,7 @@ from isolitmus.model.number import many
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.catalogue import level as named
 from isolitmus.specs.catalogue import levels as shipped_levels
+from isolitmus.specs.catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["MOST", "AbstractSweep", "askable", "sweep_abstract"]
 
@@ -100,7 +102,7 @@ def askable() -> list[Spec]:
 
 
 def sweep_abstract(
-    levels: Sequence[Spec],
+    levels: Sequence[SpecLike],
     transactions: int,
     keys: int = 2,
     *,
@@ -114,8 +116,7 @@ def sweep_abstract(
     ``sessions``, ``aborts``: whether these may vary. Once the ``budget`` is spent, what was counted until then.
     IsolitmusError for a level that histories cannot be asked for, or more than can be counted.
 
-    >>> from isolitmus.specs import level
-    >>> done = sweep_abstract([level("serializable"), level("snapshot-isolation")], 2, aborts=False)
+    >>> done = sweep_abstract(["serializable", "snapshot-isolation"], 2, aborts=False)
     >>> done.histories, done.admitted
     (1188, {'serializable': 625, 'snapshot-isolation': 633})
     """
@@ -125,7 +126,8 @@ def sweep_abstract(
         )
     if not 1 <= keys <= len(KEYS):
         raise IsolitmusError(f"{many(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted")
-    for level in levels:
+    asked = [spec(level) for level in levels]
+    for level in asked:
         lacking = sorted(level.needs - (names_for(level) - TIMES))
         if lacking:
             raise IsolitmusError(
@@ -136,16 +138,16 @@ def sweep_abstract(
                 f"{level.name} needs a version order, which nobody observes where histories are counted;"
                 " 'with ww from versions' takes any"
             )
-    needs = frozenset[str]().union(*(level.needs for level in levels))
+    needs = frozenset[str]().union(*(level.needs for level in asked))
     vary = Varied(sessions and "so" in needs, aborts and "Aborted" in needs)
     start, budget = monotonic(), budget or Budget()
-    histories, admitted, ended = 0, dict.fromkeys((level.name for level in levels), 0), None
+    histories, admitted, ended = 0, dict.fromkeys((level.name for level in asked), 0), None
     said: dict[str, NDArray[np.bool_]] = {}
     try:
-        for batch in history_batches(transactions, vary, *levels, keys=keys):
+        for batch in history_batches(transactions, vary, *asked, keys=keys):
             ways = batch.arrangements(keys)
             budget.check()
-            for level in levels:
+            for level in asked:
                 found = batch.admits(level)[:, 0]
                 said[level.name] = found | said[level.name] if level.name in said else found
             if batch.more:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.drawn import Drawn
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.scope import Outside
     from isolitmus.checker.running.explaining import Explanation
     from isolitmus.checker.running.serial import Serial
+    from isolitmus.checker.searching.shipped import Shipped
     from isolitmus.checker.telling.graphs import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import HistoryTest
@@ -84,8 +85,11 @@ class Separation(Worded, Paged, Drawn):
     found; a solver counts no further than to a hundred. None: not counted."""
     outside: tuple[Outside, ...] = ()
     """The litmus tests that a proof does not speak of."""
-    ships: str | None = None
-    """The name of what only the catalogue had: found, or outside of the bound."""
+    beside: Shipped | None = None
+    """A test of the catalogue that ``a`` admits and ``b`` forbids, outside of what was searched; None: the catalogue has
+    none, or was not asked."""
+    is_beside_larger: bool = False
+    """Whether that test has more transactions than were asked for, or is on other tables than the scope of the caller."""
     certificate: Certificate | None = None
     """What a solver refuted, where that was to be kept and nothing was found."""
 
@@ -119,9 +123,30 @@ class Separation(Worded, Paged, Drawn):
         return self.found is False or self.searched
 
     @property
+    def ships(self) -> str | None:
+        """The name of the catalogue's test beside the search."""
+        return None if self.beside is None else self.beside.test.name
+
+    @property
     def exhausted(self) -> bool:
-        """Whether the search found nothing up to its bound; what ships may still have been found."""
-        return self.none or self.ships is not None
+        """Whether the search found nothing up to its bound; the catalogue's test may count as found all the same."""
+        return self.none or self.beside is not None
+
+    def with_catalogue(self) -> Separation:
+        """Return the answer that counts the catalogue's test as found, if it is no larger than what was asked for."""
+        if self.beside is None or self.is_beside_larger:
+            return self
+        return replace(
+            self,
+            found=True,
+            bound=f"{self.ships} of the catalogue; none {self.bound}",
+            transactions=self.beside.transactions,
+            litmus=self.beside.test,
+            forbidden=self.beside.forbidden,
+            execution=self.beside.execution,
+            serial=self.beside.serial,
+            certificate=None,
+        )
 
     @property
     def effort(self) -> str:

@@ -7,6 +7,7 @@ as it stands, without any protocol; an abstract history as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from os import PathLike
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.number import many
-from isolitmus.model.readable import Readable, few
+from isolitmus.model.readable import few
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.spec import Spec
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
+from isolitmus.specs.catalogue import litmus, spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
     from isolitmus.checker.telling.graphs import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.verdict import Verdict
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["Checked", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Readable, Paged, Drawn, Tabular):
+class Checked(Paged, Drawn, Tabular):
     """The verdicts on one history."""
 
     name: str
@@ -139,38 +142,40 @@ def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, 
 
 
 def check(
-    test: Litmus | HistoryTest | History,
-    levels: Sequence[Spec] | Spec,
+    test: Litmus | HistoryTest | History | NameOrPath,
+    levels: Sequence[SpecLike] | SpecLike,
     *,
     forms: Sequence[str] = (),
     budget: Budget | None = None,
 ) -> Checked:
     """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget`` (default:
     three quarters of the memory that is free) is spent is unknown. ``forms``: view and state forms of levels, by
-    their names (``checker.running.form_verdicts``), which need statements.
+    their names (``checker.running.form_verdicts``), which need statements. Of a test and a level the name or the path of
+    its file will do.
 
-    >>> from isolitmus.specs import level, litmus
-    >>> checked = check(litmus("reorder"), [level("serializable"), level("log-serializable")])
+    >>> checked = check("reorder", ["serializable", "log-serializable"])
     >>> {name: str(verdict) for name, verdict in checked.levels.items()}
     {'serializable': 'allowed', 'log-serializable': 'forbidden'}
-    >>> str(check(litmus("reorder"), [], forms=["write-serializable-state"]).levels["write-serializable-state"])
+    >>> str(check("reorder", [], forms=["write-serializable-state"]).levels["write-serializable-state"])
     'allowed'
     >>> from isolitmus.model import History
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
-    >>> str(check(skew, level("serializable")).levels["serializable"])
+    >>> str(check(skew, "serializable").levels["serializable"])
     'forbidden'
     """
     if isinstance(test, History):
         test = HistoryTest("history", "", "", test)
-    if isinstance(levels, Spec):
+    test = litmus(test)
+    if isinstance(levels, (Spec, str, PathLike)):
         levels = [levels]
+    asked = [spec(level) for level in levels]
     start = monotonic()
     budget = budget or Budget()
     assumptions: tuple[str, ...] = ()
     explained: dict[str, Explanation] = {}
     if isinstance(test, HistoryTest):
         history = test.history
-        verdicts = {spec.name: check_history(history, spec, budget=budget) for spec in levels}
+        verdicts = {each.name: check_history(history, each, budget=budget) for each in asked}
         verdicts |= dict.fromkeys(forms, Needs(("statements",)))
         transactions, operations = len(history.transactions), history.operations
         assumptions = history.assumptions()
@@ -178,7 +183,7 @@ def check(
         execution = execute(test)
         unread = Unknown("raw transactions have no rows")
         verdicts = {
-            spec.name: unread if test.raw else _judged(execution, spec, budget) for spec in levels
+            each.name: unread if test.raw else _judged(execution, each, budget) for each in asked
         }
         forbidden = [name for name, v in verdicts.items() if isinstance(v, Forbidden)]
         verdicts |= form_verdicts(test, execution, forms)
@@ -199,7 +204,7 @@ def check(
         assumptions,
         explained,
         test,
-        titles={spec.name: spec.title for spec in levels}
+        titles={each.name: each.title for each in asked}
         | {name: NAMED_FORMS[name].title for name in forms},
     )
 

@@ -199,6 +199,7 @@ def _separated(question: AskedSeparation) -> dict[str, Figure]:
         answer = separate_unbounded(a, b, inside, transactions=sizes)
     else:
         answer = separate(a, b, inside, transactions=sizes, unexplained=question.unexplained)
+    answer = answer.with_catalogue()
     if answer.found is None:
         raise Ended(f"{question}: {answer.bound}")
     return {

@@ -155,6 +155,7 @@ def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator
     answer = separate(
         under, promised, inside, transactions=[n], unexplained=True, budget=Budget(SECONDS)
     )
+    answer = answer.with_catalogue()
     if isinstance(answer.litmus, Litmus):
         called = f"{inside.name}-{n}-{under.name}-unexplained-{promised.name}"
         yield _named(expecting(answer.litmus, under.name), called, answer.litmus.source)

@@ -13,6 +13,7 @@ from isolitmus.model.matrix import NOT_MODELLED, Cell, Place
 from isolitmus.model.number import many
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.records import Records, Tabular
+from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
 
@@ -71,20 +73,20 @@ class Cells(Readable, Tabular):
 
 
 def predicted(
-    matrix: Matrix, protocols: Sequence[Spec], places: Iterable[Place] | None = None
+    matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[Place] | None = None
 ) -> Cells:
-    """What the model says of these places of a matrix, by default all of them, under each protocol.
+    """What the model says of these places of a matrix, by default all of them, under each protocol, by itself or by its name or file.
 
     >>> from isolitmus.model.matrix import Place
-    >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.catalogue import matrix
-    >>> predicted(matrix("pairs"), [protocol("delta-serializable")], [Place("insert", "insert", "same partition")])
+    >>> predicted(matrix("pairs"), ["delta-serializable"], [Place("insert", "insert", "same partition")])
     pairs: 1 case
       delta-serializable: 1 committed
     """
     every = list(matrix.places() if places is None else places)
     return Cells(
-        matrix, tuple(predict_case(matrix, p, under) for under in protocols for p in every)
+        matrix,
+        tuple(predict_case(matrix, p, under) for under in map(named, protocols) for p in every),
     )
 
 

@@ -30,6 +30,7 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec import Fold
 from isolitmus.specs.catalogue import litmus, litmus_names, protocol, protocols
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.catalogue import spec as named
 from isolitmus.specs.equivalents_file import equivalents, equivalents_path
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.mutants import is_commit_check, mutants
@@ -42,28 +43,29 @@ if TYPE_CHECKING:
     from isolitmus.model.mutant import Mutant
     from isolitmus.model.relation import Relation
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["AskedTest", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
 
 
 def separate_mutants(
-    spec: Spec,
+    spec: SpecLike,
     *,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
     **search: Any,
 ) -> MutantReport:
-    """Every mutant of a spec, with what tells it from it.
+    """Every mutant of a spec, of the spec of a name or of a file, with what tells it from it.
 
     ``search``: as for ``separate``, where the catalogue does not tell them apart (default: the universes that the spec
     can be asked of). ``budget``: of all; once it is spent, what has not been told is unknown. ``progress`` is told
     how many mutants are done, of how many. LitmusError for an argument on a mutant that a history tells.
 
-    >>> from isolitmus.specs import level
-    >>> report = separate_mutants(level("read-committed"))
+    >>> report = separate_mutants("read-committed")
     >>> len(report.judged), report.survivors, report.judged[0].kills[0].name
     (14, (), 'history-aborted-read')
     """
+    spec = named(spec)
     start, every = monotonic(), mutants(spec)
     arguments = equivalents(spec, every)
     budget = budget or Budget()

@@ -417,7 +417,7 @@ def _separated(
 ) -> Separation:
     """The answer of ``separate``; of abstract histories, whether the version orders are observed or not."""
     ask = partial(separate, one, other, universe, budget=budget)
-    first = ask(observed=observed, transactions=sizes)
+    first = ask(observed=observed, transactions=sizes).with_catalogue()
     looks = abstract.uses_versions(one) or abstract.uses_versions(other)
     if universe != ABSTRACT or observed or not looks or first.found is None:
         return first

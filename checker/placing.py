@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from isolitmus.checker.lattice import Lattices
 from isolitmus.checker.neighbours import Placing
@@ -14,6 +14,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.catalogue import spec as named
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["compare"]
 
 
 def compare(
-    specs: Sequence[Spec],
-    universe: Scope | Literal["abstract"] | None = None,
+    specs: Sequence[SpecLike],
+    universe: Scope | NameOrPath | None = None,
     *,
     focus: Sequence[str] = (),
     transactions: int | None = None,
@@ -37,37 +39,41 @@ def compare(
 ) -> Lattices:
     """Which of the specs imply which others, and the smallest histories that tell neighbours apart.
 
-    ``universe``: a scope over tables, or ``"abstract"`` (default: in both, whatever can be asked there).
+    ``specs``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or ``"abstract"`` (default: in both, whatever can be asked there).
     ``focus``: names of the specs that are to be placed among the others, which the answer's words are about
     (default: all). ``transactions``: how many a history has at most (default: what the universe says). ``budget``: once it is spent the rest is
     unknown. ``processes``: how many search beside each other. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two have one name, or no
     two can be asked of one universe.
 
-    >>> from isolitmus.specs import level
-    >>> names = ["serializable", "snapshot-isolation", "prefix-consistency"]
-    >>> found = compare([level(name) for name in names], "abstract")
+    >>> found = compare(["serializable", "snapshot-isolation", "prefix-consistency"], "abstract")
     >>> [edge.forward.evidence for edge in found.lattices[0].edges]
     ['proved', 'proved']
     >>> [str(t) for t in found.lattices[0].edges[1].back.test.history.transactions]
     ['r(x0) w(x1)', 'r(x0) w(x2)']
     """
-    _refuse(specs)
-    form = format_named(same_format(*specs))
+    asked = [named(one) for one in specs]
+    _refuse(asked)
+    if universe is not None and universe != ABSTRACT:
+        universe = named_scope(universe)
+    form = format_named(same_format(*asked))
     inside: dict[str, Callable[[Spec], frozenset[str]]] = {}
-    if universe in (None, ABSTRACT) and not any(spec.format for spec in specs):
+    if universe in (None, ABSTRACT) and not any(one.format for one in asked):
         inside[ABSTRACT] = abstract.names_for
     scopes: dict[str, Scope] = {}
     if universe != ABSTRACT:
-        over = universe or (named_scope(form.universe) if form.universe else None)
+        over = (
+            named_scope(universe)
+            if universe
+            else (named_scope(form.universe) if form.universe else None)
+        )
         if over is not None:
             scopes[over.name] = over
             inside[over.name] = lambda _: frozenset(form.terms)
     fitting = {
-        where: [spec for spec in specs if spec.needs <= known(spec)]
-        for where, known in inside.items()
+        where: [one for one in asked if one.needs <= known(one)] for where, known in inside.items()
     }
-    placed = {spec.name for some in fitting.values() if len(some) > 1 for spec in some}
-    apart = {spec.name: _lacking(spec, inside) for spec in specs if spec.name not in placed}
+    placed = {one.name for some in fitting.values() if len(some) > 1 for one in some}
+    apart = {one.name: _lacking(one, inside) for one in asked if one.name not in placed}
     if not placed:
         said = "; ".join(f"{name} {why}" for name, why in apart.items())
         raise IsolitmusError(f"no two of these can be asked in one universe: {said}")
@@ -78,7 +84,7 @@ def compare(
             if len(some) > 1:
                 searched = scopes.get(where, ABSTRACT)
                 placing = Placing(some, searched, transactions, budget, progress, pool, processes)
-                chosen = tuple(name for name in focus if name in {spec.name for spec in some})
+                chosen = tuple(name for name in focus if name in {one.name for one in some})
                 lattices.append(placing.lattice(chosen))
         if pool is not None and budget.spent() is not None:
             pool.shutdown(

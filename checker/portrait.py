@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
 
     Tell = Callable[[str], None]
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["Abort", "Portrait", "Promise", "Share", "needless", "portray"]
 
@@ -157,17 +158,19 @@ class Portrait(Worded):
         }
 
 
-def portray(spec: Spec, tell: Tell = lambda _: None, *, budget: Budget | None = None) -> Portrait:
+def portray(
+    spec: SpecLike, tell: Tell = lambda _: None, *, budget: Budget | None = None
+) -> Portrait:
     """Search and count; ``tell`` is told what is being asked. ``budget``: of all of it together; what is asked
     once it is spent is unknown. Without a time, each search has SECONDS.
 
-    >>> from isolitmus.specs import protocol
-    >>> seen = portray(protocol("delta-write-serializable-repaired"))
+    >>> seen = portray("delta-write-serializable-repaired")
     >>> [(promise.level, promise.hole.ships) for promise in seen.promises]  # nothing in the universe
     [('write-serializable', 'parked-merge-torn-read')]
     >>> [(abort.exception, abort.found.transactions) for abort in seen.aborts if abort.found.found]
     [('ConcurrentAppendException', 2), ('ConcurrentDeleteReadException', 2)]
     """
+    spec = protocol(spec)
     budget = budget or Budget()
     promises: list[Promise] = []
     aborts: list[Abort] = []
@@ -195,10 +198,11 @@ def _part(budget: Budget) -> Budget:
 
 
 def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
-    hole = separate(spec, promised, scope(UNIVERSE), budget=_part(budget))
+    ask = partial(separate, spec, promised, scope(UNIVERSE))
+    hole = ask(budget=_part(budget)).with_catalogue()
     if not hole.found:
         return Promise(promised.name, hole, None, {})
-    worst = separate(spec, promised, scope(UNIVERSE), unexplained=True, budget=_part(budget))
+    worst = ask(unexplained=True, budget=_part(budget)).with_catalogue()
     litmus = (worst if worst.found else hole).litmus
     assert isinstance(litmus, Litmus)
     return Promise(promised.name, hole, worst, _elsewhere(litmus, spec))

@@ -22,10 +22,9 @@ from isolitmus.checker.running.postconditions import Postconditions, rows_left
 from isolitmus.checker.running.serial import ModelExecutor, Serial, explain_serially
 from isolitmus.checker.running.times import in_real_time, needs_times
 from isolitmus.checker.worded import Paged
-from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.execution import Event, Execution
-from isolitmus.model.litmus import Expectation
-from isolitmus.model.readable import Readable
+from isolitmus.model.litmus import Expectation, HistoryTest
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.records import Tabular
 from isolitmus.model.run import SILENT, TOOK_EFFECT, SeveralRuns, same_bag
@@ -33,6 +32,8 @@ from isolitmus.model.statement import statements_of
 from isolitmus.model.values import to_json
 from isolitmus.model.verdict import Forbidden, Unknown
 from isolitmus.specs.catalogue import level, levels, protocol
+from isolitmus.specs.catalogue import litmus as named_litmus
+from isolitmus.specs.catalogue import protocol as named_protocol
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -48,26 +49,31 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Verdict
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["Judged", "retrace", "run"]
 
 
-def run(litmus: Litmus, protocol: Spec) -> Judged:
-    """Carry a litmus test out on the model, under a protocol. SeveralRuns if it has a part that the model cannot
+def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> Judged:
+    """Carry a litmus test out on the model, under a protocol; of either the name or the path of its file will do. SeveralRuns if it has a part that the model cannot
     compute, with all runs that may come of it.
 
-    >>> from isolitmus.specs import litmus, protocol
-    >>> done = run(litmus("reorder"), protocol("delta-write-serializable"))
+    >>> done = run("reorder", "delta-write-serializable")
     >>> done.serial.orders, str(done.levels["log-serializable"])
     (('delete insert',), 'forbidden')
     """
+    test, under = named_litmus(litmus), named_protocol(protocol)
+    if isinstance(test, HistoryTest):
+        raise LitmusError(
+            f"{test.name} is an abstract history, without statements; check judges it"
+        )
     try:
-        execution = execute(litmus, protocol)
+        execution = execute(test, under)
     except SeveralRuns:
         raise
     except UndeterminedError as undecided:
-        raise possible(litmus, protocol, undecided) from None
-    return Judged(litmus, observed_run(litmus, execution, protocol.name), execution)
+        raise possible(test, under, undecided) from None
+    return Judged(test, observed_run(test, execution, under.name), execution)
 
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
@@ -119,7 +125,7 @@ def by_rows(litmus: Litmus, execution: Execution) -> Execution:
 
 
 @dataclass(frozen=True)
-class Judged(Readable, Paged, Drawn, Tabular):
+class Judged(Paged, Drawn, Tabular):
     """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
 
     litmus: Litmus

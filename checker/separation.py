@@ -34,6 +34,7 @@ from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.number import many
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.catalogue import spec
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = [
     "ABSTRACT",
@@ -63,9 +65,9 @@ ABSTRACT_SIZES_ENUMERATED = range(1, 4)
 
 
 def separate(
-    a: Spec,
-    b: Spec,
-    universe: Scope | Literal["abstract"] | None = None,
+    a: SpecLike,
+    b: SpecLike,
+    universe: Scope | NameOrPath | None = None,
     *,
     by: By | None = None,
     transactions: Sequence[int] | None = None,
@@ -80,33 +82,36 @@ def separate(
 ) -> Separation:
     """The smallest history in the universe that ``a`` admits and ``b`` forbids.
 
-    ``universe``: a scope over tables, or ``"abstract"`` (default: abstract if both specs can be asked
+    ``a``, ``b``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or
+    ``"abstract"`` (default: abstract if both specs can be asked
     of it, else the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be
     exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
     history of which, at some version, no serial order of the writers so far gives the tables.
     ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
     that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
-    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own histories are asked before the
-    answer is "none": one is found where it is in the universe "abstract" or "table" and no larger than was
-    asked for, else the bound names it. ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
+    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own
+    histories are asked where the search finds none: one of them is ``beside`` the answer, which stays "none". ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
     that is "none".
     ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
     unknown, with what was looked at until then. ``progress`` is told the size and the number of
     candidates so far. IsolitmusError if a spec needs names that the universe does not have.
 
-    >>> from isolitmus.specs import spec
-    >>> answer = separate(spec("delta-write-serializable"), spec("log-serializable"))
+    >>> answer = separate("delta-write-serializable", "log-serializable")
     >>> answer.transactions, str(answer.litmus.schedule)
     (2, 'delete.start insert delete.commit')
-    >>> answer = separate(spec("prefix-consistency"), spec("snapshot-isolation"))
+    >>> answer = separate("prefix-consistency", "snapshot-isolation")
     >>> [str(transaction) for transaction in answer.litmus.history.transactions]
     ['r(x0) w(x1)', 'r(x0) w(x2)']
-    >>> separate(spec("causal"), spec("read-committed")).ships
-    'history-write-cycle'
+    >>> answer = separate("causal", "read-committed")
+    >>> answer.found, answer.ships
+    (False, 'history-write-cycle')
     """
+    a, b = spec(a), spec(b)
+    if universe is not None and universe != ABSTRACT:
+        universe = named_scope(universe)
     form = same_format(a, b)
     if universe is None:
-        said = all(spec.needs <= abstract.names_for(spec) for spec in (a, b))
+        said = all(one.needs <= abstract.names_for(one) for one in (a, b))
         universe = ABSTRACT if said and not unexplained else _that_ships(form)
     search: _UniverseSearch
     if universe == ABSTRACT:
@@ -115,7 +120,9 @@ def separate(
             a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
         )
     else:
-        search = _over_tables(form, a, b, universe, by, unexplained=unexplained, sessions=sessions)
+        search = _over_tables(
+            form, a, b, named_scope(universe), by, unexplained=unexplained, sessions=sessions
+        )
     wanted = transactions or search.sizes
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
@@ -164,29 +171,10 @@ def separate(
         silent, counted = ", silent candidates not counted", None
     none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
     ours = search.shipped() if shipped else None
-    return none if ours is None else _with_shipped(none, ours, search, transactions)
-
-
-def _with_shipped(
-    none: Separation, ours: Shipped, search: _UniverseSearch, asked: Sequence[int] | None
-) -> Separation:
-    """What the search did not find and the catalogue has: found, or beyond the bound that was asked for."""
-    name, n = ours.test.name, ours.transactions
-    if search.confined or (asked is not None and n > max(asked)):
-        bound = f"{none.bound}, but beyond that the catalogue has {name}"
-        return replace(none, bound=bound, ships=name)
-    return replace(
-        none,
-        found=True,
-        bound=f"{name} of the catalogue; none {none.bound}",
-        transactions=n,
-        litmus=ours.test,
-        forbidden=ours.forbidden,
-        execution=ours.execution,
-        serial=ours.serial,
-        ships=name,
-        certificate=None,
-    )
+    if ours is None:
+        return none
+    larger = transactions is not None and ours.transactions > max(transactions)
+    return replace(none, beside=ours, is_beside_larger=search.confined or larger)
 
 
 def _certified(
@@ -454,7 +442,7 @@ class _Histories:
         return replace(answer, litmus=litmus, forbidden=forbidden)
 
 
-def _require(spec: Spec, names: AbstractSet[str], who: str) -> None:
-    lacking = sorted(spec.needs - names)
+def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
+    lacking = sorted(asked.needs - names)
     if lacking:
-        raise IsolitmusError(f"{spec.name} needs {', '.join(lacking)}, which {who} not have")
+        raise IsolitmusError(f"{asked.name} needs {', '.join(lacking)}, which {who} not have")

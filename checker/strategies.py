@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from isolitmus.model.history import History
-    from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Value
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = [
     "histories",
@@ -353,8 +353,8 @@ def _own_tests(draw: DrawFn, own: OwnTable, *, least: int, most: int, sessions: 
 
 def histories(
     *,
-    level: str | Spec | None = None,
-    forbidden_by: str | Spec | None = None,
+    level: SpecLike | None = None,
+    forbidden_by: SpecLike | None = None,
     least: int = 1,
     most: int = 4,
     keys: str = "xy",
@@ -386,10 +386,6 @@ def histories(
         raise IsolitmusError(
             "predicates and observed are drawn without a level; leave them out, or level"
         )
-    forbids = forbidden_by if forbidden_by is None else _spec(forbidden_by)
-    asked = Between(_spec(level), forbids)
+    forbids = None if forbidden_by is None else spec(forbidden_by)
+    asked = Between(spec(level), forbids)
     return grown_histories(asked, least=least, most=most, keys=keys)
-
-
-def _spec(of: str | Spec) -> Spec:
-    return spec(of) if isinstance(of, str) else of

@@ -19,6 +19,7 @@ from isolitmus.model.number import lasting, many
 from isolitmus.model.reads import needs_reads
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.scope import LARGEST
+from isolitmus.specs.catalogue import scope as named_scope
 from isolitmus.specs.catalogue import spec as named
 from isolitmus.specs.formats import format_named
 
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.counting.tally import FailedStatement, First
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
 
     Progress = Callable[[int], None]
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = [
     "LIMIT",
@@ -133,11 +134,11 @@ class Sweep(Worded, Tabular):
 
 
 def sweep(
-    scope: Scope,
+    scope: Scope | NameOrPath,
     transactions: int,
     *,
-    protocols: Sequence[Spec] | None = None,
-    levels: Sequence[Spec] | None = None,
+    protocols: Sequence[SpecLike] | None = None,
+    levels: Sequence[SpecLike] | None = None,
     limit: int = LIMIT,
     cores: int = 1,
     budget: Budget | None = None,
@@ -146,18 +147,18 @@ def sweep(
     """Count every candidate of the scope with so many ``transactions``, all of them writers; where candidates are
     schedules, readers among them.
 
-    ``protocols`` and ``levels``: by default the scope's own, else Delta's two levels and what they
+    The scope, ``protocols`` and ``levels`` may be names or paths of files; by default they are the scope's own, else Delta's two levels and what they
     promise. With more ``cores`` in so many processes, which import the program's main module anew.
     Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was counted until then.
     IsolitmusError if there are more than ``limit`` candidates, with how many there are and about how
     long they would take.
 
-    >>> from isolitmus.specs import scope
-    >>> done = sweep(scope("two-partitions"), 2)
+    >>> done = sweep("two-partitions", 2)
     >>> done.candidates, done.protocols["delta-serializable"].forbidden["log-serializable"]
     (196, 0)
     """
     start = monotonic()
+    scope = named_scope(scope)
     work = sweep_work(
         scope, transactions, protocols=protocols, levels=levels, limit=limit, cores=cores
     )
@@ -206,8 +207,8 @@ def sweep_work(
     scope: Scope,
     transactions: int,
     *,
-    protocols: Sequence[Spec] | None = None,
-    levels: Sequence[Spec] | None = None,
+    protocols: Sequence[SpecLike] | None = None,
+    levels: Sequence[SpecLike] | None = None,
     limit: int = LIMIT,
     cores: int = 1,
 ) -> Work:
@@ -217,8 +218,8 @@ def sweep_work(
             f"{transactions:,} transactions were asked for; 1 to {LARGEST} can be swept"
         )
     usual = format_named(scope.format)
-    asked = protocols or [named(name) for name in scope.protocols or usual.protocols]
-    judged = levels or [named(name) for name in scope.levels or usual.levels]
+    asked = [named(name) for name in protocols or scope.protocols or usual.protocols]
+    judged = [named(name) for name in levels or scope.levels or usual.levels]
     for what, given in (("protocol", asked), ("level", judged)):
         if not given:
             raise IsolitmusError(

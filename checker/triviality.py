@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.searching.abstract import names_for
 from isolitmus.checker.separation import ABSTRACT, separate
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
+from isolitmus.specs.catalogue import spec as named
 
 if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["triviality"]
 
@@ -30,7 +32,7 @@ NOTHING = Spec(
 """What allows no history in which anything happens."""
 
 
-def triviality(spec: Spec, *, budget: Budget | None = None) -> str | None:
+def triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
     """That a spec allows every history that a search looks at, or none of them, in a sentence with the bound; None if
     it does neither, if it asks for what abstract histories do not have, or once the budget is spent.
 
@@ -40,6 +42,7 @@ def triviality(spec: Spec, *, budget: Budget | None = None) -> str | None:
     >>> triviality(read('"Sound" acyclic wr as order', "sound")) is None
     True
     """
+    spec = named(spec)
     if not spec.needs <= names_for(spec):
         return None
     for a, b, says in (
@@ -47,7 +50,7 @@ def triviality(spec: Spec, *, budget: Budget | None = None) -> str | None:
         (spec, NOTHING, "forbids every history: it allows none"),
     ):
         found = separate(a, b, universe=ABSTRACT, transactions=SIZES, budget=budget)
-        if found.found is False:
+        if found.found is False and found.beside is None:
             where, _, _ = found.bound.partition(";")
             return f"{spec.name} {says} {where}, and none of the catalogue"
     return None

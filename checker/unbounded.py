@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.answer import Separation
 from isolitmus.checker.certificate import Certificate
@@ -13,6 +13,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.catalogue import spec
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.proof import Proof
     from isolitmus.checker.proving.scope import Outside
     from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["separate_unbounded"]
 
 
 def separate_unbounded(
-    a: Spec,
-    b: Spec,
-    universe: Scope | Literal["abstract"] | None = None,
+    a: SpecLike,
+    b: SpecLike,
+    universe: Scope | NameOrPath | None = None,
     *,
     every_version_read: bool = False,
     transactions: Sequence[int] | None = None,
@@ -47,8 +48,7 @@ def separate_unbounded(
     searched. ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
     ``checker.proving.proof``). The rest: as for ``separate``.
 
-    >>> from isolitmus.specs import spec
-    >>> answer = separate_unbounded(spec("delta-serializable"), spec("log-serializable"))
+    >>> answer = separate_unbounded("delta-serializable", "log-serializable")
     >>> number, _, scope = answer.bound.partition(", ")
     >>> answer.found, answer.proved, number
     (False, True, 'any number of transactions')
@@ -57,6 +57,7 @@ def separate_unbounded(
     """
     from isolitmus.checker.proving.arguments import Question
 
+    a, b = spec(a), spec(b)
     if universe == ABSTRACT:
         raise IsolitmusError(
             "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
@@ -65,11 +66,13 @@ def separate_unbounded(
         raise IsolitmusError(
             "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
         )
-    for spec in (a, b):
-        lacking = sorted(spec.needs & spec.given.keys())
+    if universe is not None:
+        universe = named_scope(universe)
+    for one in (a, b):
+        lacking = sorted(one.needs & one.given.keys())
         if lacking:
             raise IsolitmusError(
-                f"{spec.name} needs {', '.join(lacking)}, which searches of tables do not have"
+                f"{one.name} needs {', '.join(lacking)}, which searches of tables do not have"
             )
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:

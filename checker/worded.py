@@ -57,7 +57,7 @@ class Worded(Readable):
         return few(teller(LINES[type(self).__name__])(self), self.most)
 
 
-class Paged:
+class Paged(Readable):
     """A result that a notebook shows as a page."""
 
     __slots__ = ()

@@ -20,7 +20,7 @@ __all__ = ["NOT_OF_MUTANTS", "needs_mutants", "refuse_beside_mutants", "report_m
 
 NOT_OF_MUTANTS = (
     "--both", "--unexplained", "--unbounded", "--save", "--engine", "--every-version-read", "--no-sessions",
-    "--no-aborts", "--observed", "--certificate",
+    "--no-aborts", "--observed", "--certificate", "--no-catalogue",
 )  # fmt: skip
 """What is about two specs, or one history."""
 

@@ -85,6 +85,10 @@ def separate(
             "--observed", help="Abstract histories of which the version orders are known."
         ),
     ] = False,
+    no_catalogue: Annotated[
+        bool,
+        typer.Option("--no-catalogue", help="Leave out what only the catalogue has."),
+    ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
@@ -116,7 +120,7 @@ def separate(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if something was found, 3 if a limit ended the search, else 0; that of run if what was
+    """Exit status 1 if the search found something, 3 if a limit ended the search, else 0; that of run if what was
     found could not be carried out. With --mutants 3 if one is left that nothing tells apart, else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
@@ -137,6 +141,7 @@ def separate(
             no_aborts,
             observed,
             certificate,
+            no_catalogue,
         )
         refuse_beside_mutants(b, dict(zip(NOT_OF_MUTANTS, others, strict=True)), form)
         search = {"universe": inside, "by": way, "transactions": asked}
@@ -173,6 +178,7 @@ def separate(
                     aborts=not no_aborts,
                     certify=certificate is not None,
                     observed=observed,
+                    shipped=not no_catalogue,
                     budget=within,
                     progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
                 )
@@ -194,7 +200,9 @@ def separate(
                 say(line)
             _carried(answer, carriers, done, quiet=False)
         if relation is not None:
-            narrowed = no_sessions or no_aborts or observed or unexplained or unbounded
+            narrowed = (
+                no_sessions or no_aborts or observed or unexplained or unbounded or no_catalogue
+            )
             wide = inside is None and way is None and not narrowed
             say(_relation_words(specs, answers, within, asked, wide=wide))
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from isolitmus.model.completion import Completion, completions, unordered
@@ -72,7 +73,8 @@ class History(Recorded, Readable):
 
         ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
         then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets.
-        ``d1(x1)`` deletes: a write of a version that is the last of x and matches no predicate.
+        Transactions may also stand apart, ``T1: r(x2) w(y1); T2: r(y1) w(x2)``, as they have to where no order has each
+        read after its write. ``d1(x1)`` deletes: a write of a version that is the last of x and matches no predicate.
         What the notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted": ["T1"]}``; of
         whom it is unknown how they ended, also where nobody is known to have ended; a schedule in which not
         all begin, ``"T1.end T2.start"``, instead of any ``b``.
@@ -169,6 +171,17 @@ class History(Recorded, Readable):
         History.from_table({'T1': 'r(x0) w(x1)'})
         """
         return f"{type(self).__name__}.from_table({self.to_table()})"
+
+    def _repr_html_(self) -> str:
+        """A line for each transaction and each order, for a notebook."""
+        table = self.to_table()
+        table.pop("sets", None)
+        table |= {f"set {name}": [f"T{n}" for n in members] for name, members in self.sets}
+        cells = (
+            (key, said if isinstance(said, str) else ", ".join(said)) for key, said in table.items()
+        )
+        lines = (f"<tr><th>{escape(key)}</th><td>{escape(said)}</td></tr>" for key, said in cells)
+        return f"<table>{''.join(lines)}</table>"
 
     def completions(self) -> Iterator[Completion]:
         """Every way to resolve what is unknown, lazily and in a fixed order.

@@ -48,6 +48,9 @@ USE = "use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)"
 USE_LINEAR = (
     "use r1(x0), w1(x1), d1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"
 )
+APART = re.compile(
+    r"T([1-9][0-9]{0,8})(?: \((aborted|unknown)\))?:([^:;]*(?:\([A-Z][^()]*\)[^:;]*)*)"
+)
 MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end)|\[([1-9][0-9]{0,8})\])?")
 
 
@@ -74,6 +77,8 @@ def read_linear(
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
     committed but those that are named as ``unknown``. A version that is written on the line must be written before another transaction reads it.
     """
+    if APART.match(text.lstrip()):
+        return _read_apart(text, unknown)
     operations: dict[int, list[Operation]] = {}
     ends: dict[int, Status] = {}
     moments: list[Moment] = []
@@ -134,6 +139,33 @@ def read_linear(
     )
     begins = any(moment == "start" for _, moment in moments)
     return transactions, tuple(order), shortened(moments) if begins else ()
+
+
+def _read_apart(
+    text: str, unknown: Sequence[str]
+) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
+    """The same of transactions that stand apart: ``T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) [x0 < x2]``."""
+    body, *rest = text.split("[")
+    order = [
+        pair for each in rest for part in each.split(",") for pair in read_order(part.strip(" ]"))
+    ]
+    found: dict[int, Transaction] = {}
+    for part in body.split(";"):
+        match = APART.fullmatch(part.strip())
+        if match is None:
+            raise HistoryError(
+                f"history: '{brief(part.strip())}' is no transaction; write T1: r(x2) w(y1); T2: r(y1) w(x2)"
+            )
+        number = int(match[1])
+        if number in found:
+            raise HistoryError(f"history: T{number} stands there twice; one number for each")
+        status: Status = "committed"
+        if match[2] == "unknown" or f"T{number}" in unknown:
+            status = "unknown"
+        elif match[2] == "aborted":
+            status = "aborted"
+        found[number] = Transaction(number, read_operations(match[3], f"T{number}"), status)
+    return tuple(one for _, one in sorted(found.items())), tuple(order), ()
 
 
 def read_order(text: str) -> list[tuple[Version, Version]]:

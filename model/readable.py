@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ __all__ = ["Command", "Readable", "begun", "few"]
 
 class Readable:
     """What has a ``repr`` that is to be read. IPython and Hypothesis print it, too; without this they take
-    a dataclass apart, whatever its ``repr``.
+    a dataclass apart, whatever its ``repr``. A notebook shows it, unless a class has a page of its own.
     """
 
     __slots__ = ()
@@ -27,6 +28,9 @@ class Readable:
             if k:
                 printer.break_()
             printer.text(line)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.printed)}</pre>"
 
 
 class Command(Readable):

@@ -1,6 +1,7 @@
 """The catalogue: names to the specs that they stand for, inside the package and outside.
 
-The names are those of ``specs.shelf``. A path to a ``.cat`` file works wherever a name does.
+The names are those of ``specs.shelf``. A path to a ``.cat`` file works wherever a name does, and the spec itself
+wherever either does.
 """
 
 from __future__ import annotations
@@ -8,22 +9,29 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.default import DELTA
-from isolitmus.model.errors import LitmusError, SpecError, UnknownName, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, SpecError, UnknownName, brief, near
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.scope import Scope
+from isolitmus.model.spec import Spec
 from isolitmus.specs.cat import read
 from isolitmus.specs.files import is_folder, read_text
 from isolitmus.specs.formats import SHIPPED, format_named
 from isolitmus.specs.shelf import HOME, shipped
 
 if TYPE_CHECKING:
-    from isolitmus.model.litmus import HistoryTest, Litmus
+    from typing import TypeAlias
+
     from isolitmus.model.matrix import Matrix
-    from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
     from isolitmus.specs.shelf import Folder
+
+    NameOrPath: TypeAlias = str | PathLike[str]
+    SpecLike: TypeAlias = Spec | NameOrPath
+    """A spec, its name, or the path of its file."""
 
 __all__ = [
     "databricks_protocol",
@@ -161,8 +169,8 @@ def relatives(*names: str, form: str = DELTA) -> list[str]:
     return [name for name, path in known.items() if path.parent in folders]
 
 
-def level(name: str) -> Spec:
-    """The level with this name, or the spec in the ``.cat`` file with this path.
+def level(name: SpecLike) -> Spec:
+    """The level with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
 
     Raises UnknownName with the nearest name, SpecError for a file that does not read.
 
@@ -172,14 +180,16 @@ def level(name: str) -> Spec:
     return _find(name, "level", ("levels",))
 
 
-def protocol(name: str) -> Spec:
-    """The protocol with this name, or the spec in the ``.cat`` file with this path.
+def protocol(name: SpecLike) -> Spec:
+    """The protocol with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
 
     SpecError for one that is none: a commit is checked by axioms that are ``empty``.
 
     >>> [axiom.name for axiom in protocol("delta-serializable").axioms][-1]
     'ConcurrentDeleteDeleteException'
     """
+    if isinstance(name, Spec):
+        return name
     found = _find(name, "protocol", ("protocols",))
     for axiom in found.axioms:
         if axiom.test != "empty":
@@ -198,9 +208,9 @@ def protocol(name: str) -> Spec:
     return replace(found, format=DELTA) if found.format is None else found
 
 
-def spec(name: str) -> Spec:
+def spec(name: SpecLike) -> Spec:
     """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with ``@`` and a
-    runtime behind it, on that.
+    runtime behind it, on that; a spec as it is.
 
     >>> spec("databricks-serializable-newest-rows@14.2").runtime
     '14.2'
@@ -242,9 +252,11 @@ def litmus_files(name: str) -> list[Path]:
     return [known[name]]
 
 
-def litmus(name: str) -> Litmus | HistoryTest:
-    """The litmus test with this name, or in the ``.toml`` file with this path."""
-    path = litmus_files(name)[0]
+def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
+    """The litmus test with this name, or in the ``.toml`` file with this path; a test as it is."""
+    if isinstance(name, (Litmus, HistoryTest)):
+        return name
+    path = litmus_files(_text(name))[0]
     ours = path.is_relative_to(HOME / "litmus")
     return _read_shipped_litmus(path) if ours else _read_litmus(path)
 
@@ -278,17 +290,32 @@ def scopes(log: str | None = None) -> list[str]:
     return [name for name, path in shipped("scopes").items() if log in (None, _log(path))]
 
 
-def scope(name: str) -> Scope:
-    """The scope with this name, or in the ``.toml`` file with this path."""
+def scope(name: NameOrPath | Scope) -> Scope:
+    """The scope with this name, or in the ``.toml`` file with this path; a scope as it is."""
     from isolitmus.specs.scope_file import read_scope
 
+    if isinstance(name, Scope):
+        return name
+    name = _text(name)
     if not name.endswith(".toml") and name not in scopes():
         raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
     path = Path(name) if name.endswith(".toml") else shipped("scopes")[name]
     return read_scope(read_text(path, LitmusError), path.stem, path)
 
 
-def _find(name: str, what: str, folders: tuple[Folder, ...]) -> Spec:
+def _text(name: object) -> str:
+    """A name or path as a text; IsolitmusError for anything else."""
+    if not isinstance(name, (str, PathLike)):
+        raise IsolitmusError(
+            f"{brief(repr(name))} is a {type(name).__name__}; a name such as 'serializable', or a path, would be right"
+        )
+    return str(fspath(name))
+
+
+def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
+    if isinstance(name, Spec):
+        return name
+    name = _text(name)
     if name.endswith(".cat"):
         return _read(Path(name))
     known = {k: path for folder in folders for k, path in shipped(folder).items()}

@@ -85,7 +85,7 @@ class _Query(NamedTuple):
     parameters: tuple[str, ...]
 
 
-class _Given(NamedTuple):
+class _ReadWith(NamedTuple):
     """What a statement of a job is read with."""
 
     types: Mapping[str, Type]
@@ -160,7 +160,7 @@ class JobReader:
                 continue
             number += 1
             title = (name, number if several else 0)
-            one = self.statement(title, text, node, _Given(types, let, confs))
+            one = self.statement(title, text, node, _ReadWith(types, let, confs))
             yield self.with_confs(one, confs, node)
         if not number:
             node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
@@ -278,7 +278,7 @@ class JobReader:
         return found, None
 
     def statement(
-        self, title: tuple[str, int], text: str, node: Node, given: _Given
+        self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
     ) -> JobStatement:
         job, number = title
         types, let, confs = given

@@ -21,6 +21,7 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.telling.hasse import hasse_svg
 from isolitmus.checker.telling.levels_page import anomaly_verdicts, levels_page
+from isolitmus.checker.telling.linear import linear
 from isolitmus.model.history import History
 from isolitmus.specs import level, litmus
 from isolitmus.specs.catalogue import every_level
@@ -32,6 +33,8 @@ STEP = re.compile(
 """
 )
 """What is said of a line of the picture."""
+STEPS = re.compile(r"[rwd][0-9]*\([^()]*\)|\[.*")
+"""Operations and orders of versions."""
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "levels.md"
 PICTURES = ["levels", "levels-on-tables"]
@@ -118,17 +121,16 @@ def test_what_the_page_draws_is_a_picture_of_all_levels(steps):
     assert {*nx.transitive_reduction(lines).edges} == {*lines.edges}
 
 
-def told(text):
-    """A history in one line: in the order in which it happened, or one transaction after another."""
-    if re.search(r"\bc\d", text):
-        return History.parse(text)
-    (operations, _, order) = text.partition(" [")
-    table = {}
-    for kind, number, rest in re.findall(r"([rw])(\d)(\(.*?\))", operations):
-        table[f"T{number}"] = f"{table.get(f'T{number}', '')} {kind}{rest}"
-    if order:
-        table["order"] = order.removesuffix("]").split(", ")
-    return History.from_table(table)
+def test_every_history_of_the_page_is_read():
+    """What stands behind it, sessions, times and sets, is read from a table."""
+    found = set(re.findall(r"`([^`\n]*\b[rw][0-9]*\([^`\n]*)`", PAGE.read_text("utf-8")))
+    lines = {
+        re.split(r", (?=in time|T\d|nobody)", text)[0] for text in found if "where " not in text
+    }
+    assert len(lines) > 50
+    for line in lines:
+        again = linear(History.parse(line))
+        assert sorted(STEPS.findall(again)) == sorted(STEPS.findall(line))
 
 
 @pytest.mark.slow
@@ -141,7 +143,7 @@ def test_what_sets_two_levels_apart_on_the_page_does(steps):
         elif ", " in step["apart"]:  # who continues a session, or when: told in words
             continue
         else:
-            history = told(step["apart"])
+            history = History.parse(step["apart"])
         shown += 1
         for names, verdict in (("weaker", "allowed"), ("stronger", "forbidden")):
             for name in step[names].split(" = "):

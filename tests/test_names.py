@@ -110,3 +110,18 @@ def test_a_field_without_a_comment_is_found():
     for head in ("@dataclass(frozen=True)\nclass A", "class A(NamedTuple)"):
         assert [*uncommented(f"{head}:\n{body}    e: int\n    _f: int\n")] == ["A.e"]
         assert [*uncommented(f"{head}:\n{body}    def b(self): ...\n")] == []
+
+
+NAMED_IN = re.compile(r"`(\w+)` of\s+`([\w/]+\.(?:py|toml))`")
+"""A name, and the file that it is said to be in."""
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING", "ARCHITECTURE"])
+def test_what_a_page_for_contributors_names_is_there(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    named = {path: (ROOT / path).read_text("utf-8") for _, path in NAMED_IN.findall(text)}
+    assert len(named) > (1 if page == "CONTRIBUTING" else 0)
+    for name, path in NAMED_IN.findall(text):
+        assert re.search(rf"\b{name}\b", named[path]), (name, path)
+    for path in re.findall(r"`((?:model|specs|checker|conformance|cli|tests)/[\w/]+\.\w+)`", text):
+        assert (ROOT / path).exists(), path

@@ -208,7 +208,7 @@ def robust_answers(
     budget = budget or Budget(memory=inf)
     instances = Instances(workload)
     instances.check_domains()
-    asked = [_Protocol(instances, each, tell, examples=examples) for each in protocols]
+    asked = [_Promises(instances, each, tell, examples=examples) for each in protocols]
     for promise in promises:
         for one in asked:
             try:
@@ -220,7 +220,7 @@ def robust_answers(
             yield found
 
 
-class _Protocol:
+class _Promises:
     """The promises of one workload under one protocol. A promise implies those before it in PROMISES: a run that breaks
     one of them breaks it, and what is safe for it is safe for them.
     """

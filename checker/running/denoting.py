@@ -15,6 +15,8 @@ from isolitmus.model.readable import Readable
 from isolitmus.model.reads import needs_operations, needs_reads
 from isolitmus.model.relation import bits
 from isolitmus.model.spec import Fold, Name
+from isolitmus.specs.catalogue import litmus
+from isolitmus.specs.catalogue import spec as named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import CatExpr, Spec
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["Denotation", "Denoted", "denote"]
 
@@ -54,7 +57,7 @@ class Denoted(Readable):
         return repr(self.frame)
 
 
-def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
+def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None) -> Denoted:
     """The frame of a schedule in which every commit goes through, or of an abstract history.
 
     With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
@@ -65,6 +68,8 @@ def denote(test: Litmus | HistoryTest, spec: Spec | None = None) -> Denoted:
     >>> [value.items for value in seen.values if value.name == "update"]
     [(('T1', 'T2'), ('T2', 'T1'))]
     """
+    test = litmus(test)
+    spec = None if spec is None else named(spec)
     reads = spec is not None and needs_reads(spec)
     operations = spec is not None and needs_operations(spec)
     failed: tuple[str, ...] = ()

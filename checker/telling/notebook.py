@@ -11,6 +11,7 @@ from isolitmus.checker.telling.draw import dependency_edges
 from isolitmus.checker.telling.figures import Graph, figure, render_template
 from isolitmus.checker.telling.picture import timeline_svg
 from isolitmus.checker.telling.rows import at_every_version
+from isolitmus.checker.telling.separation_words import beside_lines
 from isolitmus.checker.telling.words import given, in_a_view, in_order, other_ways, serial_words
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.number import many
@@ -116,7 +117,8 @@ def separation_html(separation: Separation) -> str:
     searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
     if found.litmus is None or found.forbidden is None:
         title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
-        return _Fragment(title, [searched], assumed=found.assumptions).html()
+        lines = [searched, *beside_lines(found)]
+        return _Fragment(title, lines, assumed=found.assumptions).html()
     title = f"{many(found.transactions or 0, 'transaction')} {between}"
     violations = {
         f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation

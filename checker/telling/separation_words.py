@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.proof import Proof
     from isolitmus.model.litmus import HistoryTest
 
-__all__ = ["separation_lines"]
+__all__ = ["beside_lines", "separation_lines"]
 
 NAMED = 40
 """So many litmus tests are named, more are counted; ``--json`` has them all."""
@@ -35,6 +35,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     if answer.litmus is None or answer.forbidden is None:
         verdict = "None" if answer.none else "Unknown"
         yield f"{verdict} {question}: {answer.bound}; {_effort(answer)}."
+        yield from beside_lines(answer)
         return
     yield (
         f"{many(answer.transactions or 0, 'transaction')} {question} ({answer.bound}; {_effort(answer)})."
@@ -59,6 +60,19 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     beside = answer.explained
     if beside is not None and beside.reads:
         yield in_a_view(beside)
+
+
+def beside_lines(answer: Separation) -> Iterator[str]:
+    """Return the lines about the catalogue's test, which is no part of the answer."""
+    if answer.beside is None:
+        return
+    test = answer.beside
+    yield (
+        f"Outside of that search, {answer.a} admits and {answer.b} forbids {test.test.name} of the catalogue"
+        f" ({many(test.transactions, 'transaction')}):"
+    )
+    for line in because(test.forbidden.violations[0]):
+        yield f"  {line}"
 
 
 def _proof(answer: Separation, proof: Proof) -> Iterator[str]:

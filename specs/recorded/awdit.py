@@ -1,7 +1,8 @@
 """AWDIT's text: ``r KEY VALUE`` and ``w KEY VALUE``, ``-----`` after a transaction, ``=====`` after a session.
 
 The session that is one transaction which writes 0 to every key of the file is the initial transaction: it is no part of
-the history, and a read of 0 found nothing. Where there is none, 0 is a value like any other, as AWDIT has it.
+the history, and a read of 0 found nothing. Where there is none, 0 is a value like any other, as AWDIT has it; so is a
+negative number.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from isolitmus.specs.recorded.recording import Recording, natural
 
 __all__ = ["read_awdit"]
 
-OPERATION = re.compile(r"([rw])[ \t]+([0-9]+)[ \t]+([0-9]+)")
+OPERATION = re.compile(r"([rw])[ \t]+([0-9]+)[ \t]+(-?[0-9]+)")
 SEPARATOR = re.compile(r"-+|=+")
 
 
@@ -40,6 +41,9 @@ def read_awdit(text: str, file: str) -> RegisterHistory:
     sessions = _sessions(text, file)
     initial = _initial(sessions)
     recording = Recording()
+    found = {line.value for session in sessions for part in session for line in part}
+    names = sorted(found) if min(found, default=0) < 0 else []
+    numbers = {value: i for i, value in enumerate(names)}
     for number, session in enumerate(sessions):
         if number == initial:
             for line in session[0]:
@@ -57,8 +61,9 @@ def read_awdit(text: str, file: str) -> RegisterHistory:
                         )
                     recording.add(begun, False, line.key, INITIAL, line.number)
                 else:
-                    recording.add(begun, line.is_write, line.key, line.value, line.number)
-    return recording.history()
+                    value = numbers.get(line.value, line.value)
+                    recording.add(begun, line.is_write, line.key, value, line.number)
+    return recording.history(names)
 
 
 def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
@@ -69,7 +74,9 @@ def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
         if found := OPERATION.fullmatch(line):
             place = f"{file}:{number}"
             word, key, value = found.groups()
-            read = _Line(number, word == "w", natural(key, place), natural(value, place))
+            size = natural(value.removeprefix("-"), place)
+            written = -size if value[0] == "-" else size
+            read = _Line(number, word == "w", natural(key, place), written)
             sessions[-1][-1].append(read)
         elif SEPARATOR.fullmatch(line):
             if line[0] == "=":

@@ -3,6 +3,9 @@
 ``:ok`` is committed, ``:fail`` aborted; after ``:info``, and where nothing follows an invocation, nobody saw the end. What
 those that are not committed read is not known: they have only writes. A process is a session; who is not numbered (the
 nemesis) is none. The order of the file is the order in time: the place of its invocation is when a transaction began.
+
+Real time is unknown in two kinds of files. A file may have ends alone, without an invocation; a transaction that names no
+process is then a session of its own. Or indexes begin anew for each process: they order each session, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from isolitmus.specs.recorded.edn import spelled
 from isolitmus.specs.recorded.recording import NEVER, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 __all__ = ["read_elle"]
 
@@ -39,7 +42,7 @@ class _Access:
 
 @dataclass(slots=True)
 class _Invocation:
-    process: int
+    process: int | str
     began: int
     line: int
     steps: list[_Access]
@@ -67,7 +70,8 @@ its end would be right
     for place, (line, record) in enumerate(records):
         reader.take(place, line, record)
     appends = reader.appends()
-    return _lists(reader.done, reader) if appends else _registers(reader.done, reader)
+    timed = reader.timed()
+    return _lists(reader, timed) if appends else _registers(reader, timed)
 
 
 class _Operations:
@@ -76,9 +80,18 @@ class _Operations:
     def __init__(self, file: str, mark: str) -> None:
         self.file, self.mark = file, mark
         self.done: list[_Invocation] = []
-        self.going: dict[int, _Invocation] = {}
-        self.crashed: dict[int, int] = {}
+        self.going: dict[int | str, _Invocation] = {}
+        self.crashed: dict[int | str, int] = {}
+        self.first: tuple[bool, int] | None = None
+        """Whether the first transaction was invoked, and its line; if not, the file has ends alone."""
+        self.indexes: dict[int, int] = {}
+        """The first line with each index."""
+        self.latest: dict[int | str | None, tuple[int, int]] = {}
+        """The last index of each process, and its line."""
         self.index: tuple[int, int] | None = None
+        self.falls: tuple[int, str] | None = None
+        """The line of the first index that is not above the one before it, and what is wrong with it."""
+        self.is_index_repeated = False
         self.kinds: dict[str, int] = {}
         """The first line with each kind of write."""
 
@@ -89,8 +102,8 @@ class _Operations:
                 line,
                 f"'{self.shown(record)}' is no operation; a map with a type and a value would be right",
             )
-        self._refuse_index(line, record)
         process = self._of(record, "process")
+        self._take_index(line, process, record)
         if isinstance(process, str):
             return
         function = self._of(record, "f")
@@ -100,20 +113,33 @@ class _Operations:
                 f"'{self.shown(function)}' is no transaction: operations {self.mark}txn on registers or on lists"
                 " are read",
             )
-        if process is None:
-            self.refuse(
-                line, f"this operation has no {self.mark}process; the number of one would be right"
-            )
-        if type(process) is not int:
-            self.refuse(line, f"'{self.shown(process)}' is no process; a number would be right")
         kind = self._of(record, "type")
-        if kind == f"{self.mark}invoke":
+        invokes = kind == f"{self.mark}invoke"
+        self.first = self.first or (invokes, line)
+        if process is None:
+            if self.first[0] or invokes:
+                self.refuse(
+                    line,
+                    f"this operation has no {self.mark}process; the number of one would be right",
+                )
+            process = f"of operation {place + 1}"
+        elif type(process) is not int:
+            self.refuse(line, f"'{self.shown(process)}' is no process; a number would be right")
+        if invokes:
+            if not self.first[0]:
+                self.refuse(
+                    line,
+                    f"this invokes a transaction, and line {self.first[1]} ends one that was not invoked; all"
+                    " invocations, or ends alone, would be right",
+                )
             self._invoke(place, line, process, record)
             return
         status = next((s for word, s in COMPLETIONS.items() if kind == self.mark + word), None)
         if status is None:
             known = ", ".join(self.mark + word for word in ("invoke", *COMPLETIONS))
             self.refuse(line, f"'{self.shown(kind)}' is no type of operation; known: {known}")
+        if not self.first[0]:
+            self._invoke(place, line, process, record)
         begun = self.going.pop(process, None)
         if begun is None:
             self.refuse(
@@ -154,21 +180,34 @@ class _Operations:
     def _of(self, record: dict[Any, Any], word: str) -> Any:
         return record.get(self.mark + word)
 
-    def _refuse_index(self, line: int, record: dict[Any, Any]) -> None:
+    def timed(self) -> bool:
+        """Whether the order of the file is that of time: whole transactions, and indexes of the whole file."""
+        if self.falls is not None and not self.is_index_repeated:
+            self.refuse(*self.falls)
+        return self.falls is None and (self.first is None or self.first[0])
+
+    def _take_index(self, line: int, process: Any, record: dict[Any, Any]) -> None:
         index = self._of(record, "index")
         if index is None:
             return
         if type(index) is not int:
             self.refuse(line, f"'{self.shown(index)}' is no index; a number would be right")
-        if self.index is not None and index <= self.index[0]:
-            self.refuse(
-                line,
-                f"index {self.shown(index)} comes after index {self.index[0]} (line {self.index[1]}); the operations"
-                " in the order of their indexes would be right",
-            )
-        self.index = index, line
+        session = process if isinstance(process, (int, str)) else None
+        own = self.latest.get(session)
+        if own is not None and index <= own[0]:
+            self.refuse(line, self._falling(index, own))
+        if self.falls is None and self.index is not None and index <= self.index[0]:
+            self.falls = line, self._falling(index, self.index)
+        self.is_index_repeated |= self.indexes.setdefault(index, line) != line
+        self.latest[session] = self.index = index, line
 
-    def _invoke(self, place: int, line: int, process: int, record: dict[Any, Any]) -> None:
+    def _falling(self, index: int, before: tuple[int, int]) -> str:
+        return (
+            f"index {self.shown(index)} comes after index {self.shown(before[0])} (line {before[1]}); the operations in"
+            " the order of their indexes would be right"
+        )
+
+    def _invoke(self, place: int, line: int, process: int | str, record: dict[Any, Any]) -> None:
         if process in self.going:
             self.refuse(
                 line,
@@ -234,10 +273,10 @@ def _asked(step: _Access) -> tuple[str, int | str, Any]:
     return step.word, step.key, None if step.word == "r" else step.value
 
 
-def _registers(done: Sequence[_Invocation], reader: _Operations) -> RegisterHistory:
+def _registers(reader: _Operations, timed: bool) -> RegisterHistory:
     values: dict[int | str, int] = {}
     recording = Recording()
-    for transaction in done:
+    for transaction in reader.done:
         begun = _begin(recording, transaction)
         for step in transaction.steps:
             if isinstance(step.value, (list, tuple)):
@@ -247,14 +286,14 @@ def _registers(done: Sequence[_Invocation], reader: _Operations) -> RegisterHist
                 )
             number = INITIAL if step.value is None else values.setdefault(step.value, len(values))
             recording.add(begun, step.word == "w", step.key, number, transaction.line)
-    return recording.history(tuple(values), timed=True)
+    return recording.history(tuple(values), timed=timed)
 
 
-def _lists(done: Sequence[_Invocation], reader: _Operations) -> ListHistory:
+def _lists(reader: _Operations, timed: bool) -> ListHistory:
     values: dict[int | str, int] = {}
     recording = Recording()
     lists: list[list[int]] = []
-    for transaction in done:
+    for transaction in reader.done:
         begun = _begin(recording, transaction)
         for step in transaction.steps:
             is_write = step.word == "append"
@@ -271,7 +310,7 @@ def _lists(done: Sequence[_Invocation], reader: _Operations) -> ListHistory:
             lists.append([] if is_write else found)
     ordered = [lists[i] for i in recording.operations()]
     return ListHistory(
-        recording.history(tuple(values), timed=True),
+        recording.history(tuple(values), timed=timed),
         np.array([0, *accumulate(map(len, ordered))], np.int64),
         np.array([each for seen in ordered for each in seen], np.int64),
     )

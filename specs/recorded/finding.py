@@ -19,6 +19,8 @@ from isolitmus.specs.recorded.plume import read_plume
 from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.model.list_history import ListHistory
     from isolitmus.model.register_history import RegisterHistory
 
@@ -28,11 +30,15 @@ __all__ = ["read_recorded", "recorded_files", "recorded_history"]
 BEGINNINGS = {
     "plume": re.compile(r"\s*[rw]\("),
     "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
-    "dbcop": re.compile(r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:params|info|start|end|data)")'),
+    "dbcop": re.compile(
+        r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:(?:id|params|info|start|end|data)"\s*:|(?s:.{0,1000}?)"data"\s*:\s*\[))'
+    ),
     "elle": re.compile(r"[\s,]*[\[({#;]"),
 }
 """How a text of each format begins; the first one that fits is it."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
+JSON_LINE = re.compile(r'\s*\{\s*"')
+"""How one operation a line begins."""
 
 
 def recorded_files(path: Path) -> list[Path]:
@@ -114,6 +120,8 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     if JSON.match(text):
         found = _json(text, file)
         return read_elle(enumerate(found, 1), file)
+    if JSON_LINE.match(text):
+        return read_elle(_json_lines(text, file), file)
     return read_elle(forms(text, file), file, ":")
 
 
@@ -122,6 +130,13 @@ def _json(text: str, file: str) -> Any:
         return read_json(text)
     except ValueError as problem:
         raise RecordingError(f"{file}: this is no JSON: {problem}") from None
+
+
+def _json_lines(text: str, file: str) -> Iterator[tuple[int, Any]]:
+    """The values of a text with one a line, each with its line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _json(line, f"{file}:{number}")
 
 
 def _cobra(folder: Path) -> RegisterHistory:

@@ -1,8 +1,15 @@
 """Levels on histories: the literature's examples, and what was not observed (laws: test_levels.py)."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.strategies import histories
+from isolitmus.checker.telling.linear import linear
+from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.cat import read
@@ -110,3 +117,26 @@ def test_answers_that_are_no_verdicts():
     by_predicate = History.parse("w1(x1) w2(x2) r3(P: x1*)")
     dirty = read('"Mine" empty wr as x', "mine")
     assert check_history(by_predicate, dirty) == Needs(("version order",))
+
+
+@given(histories(predicates=True, observed=True), st.sets(st.integers(1, 4)))
+def test_a_history_in_one_line_is_read(drawn, aborted):
+    """Each read stands after the write that it saw, or the transactions apart."""
+    table = drawn.to_table()
+    if "order" not in table:
+        table["aborted"] = [f"T{n}" for n in sorted(aborted) if f"T{n}" in table]
+    history = History.from_table(table)
+    line = re.split(r", (?=T\d)", linear(history))[0]
+    assert History.parse(line, table.get("sessions", ())).to_table() == history.to_table()
+
+
+def test_transactions_that_stand_apart():
+    cycle = History.parse("T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)")
+    assert linear(cycle) == "T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)"
+    for text, problem in {
+        "T1: r(x2); T1: w(x1)": "T1 stands there twice",
+        "T1: r(x2); r2(x0)": "'r2(x0)' is no transaction; write T1: r(x2)",
+        "T1: r1(x2)": "'r1(x2)' is no operation",
+    }.items():
+        with pytest.raises(HistoryError, match=re.escape(problem)):
+            History.parse(text)

@@ -526,3 +526,17 @@ def test_a_compiled_file_that_is_cut_short_is_one_sentence(tmp_path):
     assert (done.returncode, done.stdout) == (3, "")
     assert "a file that Python compiled is cut short" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_what_only_the_catalogue_has_is_no_part_of_the_answer(call):
+    asked = "separate", "causal", "read-committed", "--transactions", "2"
+    status, out, _ = call(*asked)
+    assert (status, out.splitlines()[0].partition(" ")[0]) == (0, "None")
+    assert "read-committed forbids history-write-cycle of the catalogue (2 transactions):" in out
+    status, out, _ = call(*asked, "--no-catalogue")
+    assert status == 0
+    assert "history-write-cycle" not in out
+    for more, ships in (((), "history-write-cycle"), (("--no-catalogue",), None)):
+        document = json.loads(call(*asked, "--json", *more)[1])
+        found = document["found"], document["ships"], document["transactions"], document["litmus"]
+        assert found == (False, ships, None, None)

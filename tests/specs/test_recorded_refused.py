@@ -16,10 +16,11 @@ ASK = "{:type :invoke, :process 1, :value [[:r 1 nil]]}"
 TEXTS = {
     # AWDIT
     "w 0 1\nx 0 2": "h:2: 'x 0 2' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
-    "w 0 1\nw 0 -2": "h:2: 'w 0 -2' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\nw -2 0": "h:2: 'w -2 0' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     "w 0 1\nw 0": "h:2: 'w 0' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     "w 0 1\n-=-": "h:2: '-=-' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     f"r 0 {LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
+    f"r 0 -{LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     "w 0 0\n=====\nw 0 1\nw 0 0": (
         "h:4: 0 is written to key 0, as the initial transaction (line 1) does: nothing says which of the two a read of"
         " 0 saw; another value would be right"
@@ -76,9 +77,15 @@ TEXTS = {
     "{:a 1x}": "h:1: '1x' is no form of EDN",
     "[:a " + "[" * 200: "h:1: this is nested more than 100 levels deep",
     f"{{:index {'9' * 2000}}}": "h:1: this number has more than 1,000 digits",
-    "{} [3]": "h:1: this operation has no :process; the number of one would be right",
+    f"{ASK} {{}}": "h:1: this operation has no :process; the number of one would be right",
+    "{:type :invoke, :value []}": (
+        "h:1: this operation has no :process; the number of one would be right"
+    ),
     "[3]": "h:1: '3' is no operation; a map with a type and a value would be right",
-    OK: "h:1: process 1 ends a transaction (:ok) that it has not invoked",
+    f"{OK}\n{ASK}": (
+        "h:2: this invokes a transaction, and line 1 ends one that was not invoked; all invocations, or ends alone,"
+        " would be right"
+    ),
     f"{ASK}\n{ASK}": (
         "h:2: process 1 invokes a transaction while its last one (line 1) goes on; its end would be right"
     ),
@@ -116,6 +123,12 @@ TEXTS = {
     ),
     f"{ASK[:-1]}, :index 4}}\n{OK[:-1]}, :index 4}}": (
         "h:2: index 4 comes after index 4 (line 1); the operations in the order of their indexes would be right"
+    ),
+    f"{ASK[:-1]}, :index 4}}\n{ASK[:-1]}, :index 3}}".replace("1", "2", 1): (
+        "h:2: index 3 comes after index 4 (line 1); the operations in the order of their indexes would be right"
+    ),
+    '{"type": "ok", "process": 1, "value": []}\n{"type"': (
+        "h:2: this is no JSON: Expecting ':' delimiter: line 1 column 8 (char 7)"
     ),
     f"{ASK}\n{OK.replace('[[:r 1 nil]]', '[[:r 1 3]]')}\n{ASK.replace('[:r 1 nil]', '[:append 1 3]')}": (
         "h:1: this reads '3' of key 1 where others append to lists; a list would be right"

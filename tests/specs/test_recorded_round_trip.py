@@ -188,6 +188,20 @@ def test_awdit(sessions):
     assert told(read(awdit(sessions))) == sessions
 
 
+@given(histories(COMMITTED))
+def test_awdit_s_negative_values(sessions):
+    """-1 is a value like any other."""
+    signed = [
+        [(end, [(w, key, value and 2 - value) for w, key, value in steps]) for end, steps in each]
+        for each in sessions
+    ]
+    signed = [[(end, [x for x in steps if x[2] != 0]) for end, steps in each] for each in signed]
+    signed = [[part for part in each if part[1]] for each in signed]
+    signed = [each for each in signed if each]
+    history = read(awdit(signed), "awdit")
+    assert told(history, lambda v: history.values[v] if history.values else v) == signed
+
+
 @given(histories(COMMITTED, ABORTED))
 def test_plume(sessions):
     """Of aborted transactions each operation is one: the format does not say which are together."""
@@ -231,7 +245,7 @@ def test_cobra(sessions):
 @given(histories(COMMITTED, ABORTED, UNKNOWN).map(crashed_last))
 def test_elle_s_registers(sessions):
     done = operations(sessions, "w")
-    for text in ("\n".join(map(edn, done)), edn(done), json.dumps(done)):
+    for text in ("\n".join(map(edn, done)), edn(done), json.dumps(done), one_a_line(done)):
         history = read(text, "elle")
         if isinstance(history, ListHistory):
             history = history.registers
@@ -245,7 +259,7 @@ def test_elle_s_lists(sessions):
         [(COMMITTED, [(True, 9, 9)])],
     ]  # without any append these may be registers
     done = operations(sessions, "append")
-    for text in ("\n".join(map(edn, done)), json.dumps(done)):
+    for text in ("\n".join(map(edn, done)), json.dumps(done), one_a_line(done)):
         history = read(text)
         registers = history.registers
         seen = iter(tuple(map(history.list_of, range(len(registers.key)))))
@@ -257,6 +271,39 @@ def test_elle_s_lists(sessions):
             for session in told(registers, registers.values.__getitem__)
         ]
         assert found == without_reads(sessions)
+
+
+@given(histories(COMMITTED, ABORTED, UNKNOWN).map(crashed_last), st.booleans())
+def test_elle_s_ends_alone(sessions, by_process):
+    """Ends say what happened, and not when; nor do indexes that begin anew for each process."""
+    done = operations(sessions, "w")
+    if by_process:
+        for i, each in enumerate(done):
+            each["index"] = sum(one["process"] == each["process"] for one in done[:i])
+    else:
+        done = [each for each in done if each["type"] != "invoke"]
+    history = read(one_a_line(done)).registers
+    found = dict(zip(history.sessions, told(history, history.values.__getitem__), strict=True))
+    expected = without_reads(sessions)
+    assert found == {str(p): each for p, each in enumerate(expected)}
+    assert (history.started is None) == (not by_process or len(sessions) > 1)
+
+
+def test_without_a_process_each_end_is_a_session():
+    history = read("[{:type :ok :value [[:w 0 1]]} {:type :ok :value [[:w 0 2]]}]")
+    assert history.sessions == ("of operation 1", "of operation 2")
+    assert history.started is None
+
+
+def test_the_first_key_does_not_make_a_format():
+    data = json.loads(dbcop_json(SMALL))["data"]
+    for text in ({"id": 3, "data": data}, {"name": "a", "id": 3, "data": data}):
+        assert told(read(json.dumps(text))) == SMALL
+    assert told(read(json.dumps({"id": 3, "data": data}, indent=2))) == SMALL
+
+
+def one_a_line(values):
+    return "\n".join(map(json.dumps, values))
 
 
 def _whole(step, seen, registers):

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from isolitmus.checker import run
 from isolitmus.checker.robustness import dangers
 from isolitmus.checker.robustness.counterexamples import keeps
+from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.repairs import repaired
 from isolitmus.checker.robustness.robust import PROMISES, robust_answers, robustness
+from isolitmus.checker.robustness.robust_words import across_words, robust_lines
+from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.verdict import Forbidden
@@ -306,3 +309,63 @@ def test_who_explains_what_one_sees(promise):
 def test_the_logs_order_alone_explains_the_logs_promise():
     done = run(litmus("reorder"), protocol(WEAK))
     assert (done.serial.orders, keeps("log-serializable", done)) == (("delete insert",), ())
+
+
+def _jobs(ddl, **jobs):
+    tables = ", ".join(f'"{one}"' for one in ddl)
+    return read_workload(
+        f"ddl = [{tables}]\n[jobs]\n" + "".join(f'{n} = "{sql}"\n' for n, sql in jobs.items()), "w"
+    )
+
+
+COUNTS = (
+    "CREATE TABLE x (id INT, n INT) USING delta",
+    "CREATE TABLE y (id INT, n INT) USING delta",
+)
+
+
+@pytest.mark.slow
+def test_no_level_prevents_what_spans_two_tables():
+    """Each of two jobs counts what the other one writes: it is said that a level does not help, and what does."""
+    work = _jobs(
+        COUNTS,
+        a="INSERT INTO x SELECT 1, count(*) FROM y",
+        b="INSERT INTO y SELECT 1, count(*) FROM x",
+    )
+    found = robustness(work, protocol("delta-serializable"), "write-serializable")
+    said = " ".join(" ".join(line.split()) for line in robust_lines(found))
+    assert found.worst.danger.tables in (("x", "y"), ("y", "x"))
+    assert "no isolation level prevents it. What does: one table for both, at Serializable" in said
+    alone = _jobs(COUNTS[:1], a="INSERT INTO x SELECT 1, count(*) FROM x")
+    one = robustness(alone, protocol("delta-snapshot-isolation"), "write-serializable")
+    assert (one.word, across_words(one.worst.danger)) == ("unsafe", "")
+
+
+@pytest.mark.slow
+def test_verdicts_respect_the_order_of_promises():
+    """What breaks a promise breaks those that imply it; what is safe for one is safe for those that it implies."""
+    work = _jobs(
+        ["CREATE TABLE t (id INT, day INT, n INT) USING delta PARTITIONED BY (day)"],
+        count="INSERT INTO t SELECT 0, :day, count(*) FROM t WHERE day = :day",
+        fix="UPDATE t SET n = (SELECT max(n) FROM t WHERE day = :d) WHERE day = :e",
+    )
+    under = protocol("delta-serializable")
+    found = list(robust_answers(work, [under], PROMISES))
+    words = [answer.word for answer in found]
+    assert words == sorted(words, key=["safe", "unknown", "unsafe"].index)
+    assert "unsafe" in words
+    alone = robustness(work, under, PROMISES[-1])
+    assert (alone.word, alone.verdict) == (found[-1].word, found[-1].verdict)
+    assert [answer.to_json()["word"] for answer in found] == [one.verdict for one in found]
+
+
+@pytest.mark.slow
+def test_what_the_time_does_not_suffice_for_is_unknown():
+    work = _jobs(COUNTS[:1], a="DELETE FROM x WHERE id = :i")
+    answers = robust_answers(
+        work, [protocol("delta-serializable")], PROMISES, budget=Budget(seconds=0)
+    )
+    assert {answer.word for answer in answers} == {"unknown"}
+    found = predict_workload(work, protocol("delta-serializable"), budget=Budget(seconds=0))
+    assert [m.word for m in found.meetings] == ["unknown"]
+    assert found.ended == "the time limit of 0 s ended it"

@@ -597,3 +597,64 @@ def test_a_table_may_be_called_like_a_column():
     sql = "MERGE INTO t USING s AS n ON t.id = n.id AND t.day = :day WHEN MATCHED THEN UPDATE SET p = n.p"
     found = predict_workload(read(f'[jobs]\na = "{sql}"', OPAQUE), protocol("delta-serializable"))
     assert [m.word for m in found.meetings] == ["when"]
+
+
+DYNAMIC = """
+ddl = ["CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)", "CREATE TABLE s (id INT, day INT) USING delta"]
+[jobs.fill]
+{}
+"""
+MODE = "spark.sql.sources.partitionOverwriteMode"
+OVERWRITE = "INSERT OVERWRITE t{} SELECT id, day FROM s"
+
+
+@pytest.mark.parametrize("form", ["", " PARTITION (day)"])
+@pytest.mark.parametrize(
+    "job",
+    [
+        f'conf = {{ "{MODE}" = "dynamic" }}\nsql = "SQL"',
+        'options = { partitionOverwriteMode = "dynamic" }\nsql = "SQL"',
+        f'sql = ["SET {MODE} = dynamic", "SQL"]',
+        f'conf = {{ "{MODE}" = "static" }}\nsql = ["SET {MODE}=DYNAMIC", "SQL"]',
+    ],
+)
+def test_an_overwrite_is_dynamic_as_its_session_says(job, form):
+    """In a key of the job, as an option of the writer, or by SET; with the partition column named or not."""
+    work = read_workload(DYNAMIC.format(job.replace("SQL", OVERWRITE.format(form))), "w")
+    (one,) = work.statements
+    assert (one.name, one.statement.options.dynamic) == ("fill", True)
+    assert one.conf[MODE].lower() == "dynamic"
+    static = read_workload(DYNAMIC.format(f'sql = "{OVERWRITE.format(form)}"'), "w")
+    assert not static.statements[0].statement.options.dynamic
+
+
+@pytest.mark.parametrize(
+    ("job", "problem"),
+    [
+        (f'sql = ["SET {MODE} = sometimes", "DELETE FROM t"]', "known: static, dynamic"),
+        ('sql = ["SET spark.databricks.delta.maxCommitAttempts = 0", "DELETE FROM t"]', "not modelled for jobs"),
+        ('conf = { "spark.sql.shuffle.partitions" = "7" }\nsql = "DELETE FROM t"', "not modelled for jobs"),
+        ('options = { mergeSchema = "true" }\nsql = "DELETE FROM t"', "mergeSchema"),
+        (f'sql = "SET {MODE} = dynamic"', "no statement but SET"),
+        (
+            f'conf = {{ "{MODE}" = "dynamic" }}\nsql = "INSERT INTO t REPLACE WHERE day = 1 SELECT 1, 1"',
+            "a dynamic partition overwrite that names what it replaces",
+        ),
+        ('sql = "INSERT OVERWRITE t PARTITION (id) SELECT id, day FROM s"', "not partitioned by 'id'"),
+    ],
+)  # fmt: skip
+def test_confs_of_jobs_that_are_not_modelled_are_refused(job, problem):
+    with pytest.raises(IsolitmusError, match=re.escape(problem)):
+        read_workload(DYNAMIC.format(job), "w")
+
+
+def test_what_another_job_writes_may_be_any_rows_and_is_read():
+    """A window over a table that a job writes to: the stand-in's rows may be any, and any row of that table counts."""
+    window = "SELECT id, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY day) AS n FROM {}) WHERE n = 1"
+    merge = f"MERGE INTO t USING ({window.format('s')}) AS c ON t.id = c.id WHEN MATCHED THEN UPDATE SET day = c.day"
+    jobs = f'sql = "{merge}"\n[jobs.land]\nsql = "INSERT INTO s VALUES (1, 1)"\n'
+    whole = f'[jobs.all]\nsql = "INSERT OVERWRITE t {window.format("t")}"'
+    work = read_workload(DYNAMIC.format(jobs + whole), "w")
+    fill, land, every = work.statements
+    assert (fill.reads, land.reads, every.reads) == (("s",), (), ("t",))
+    assert len(work.left_out) == 2

@@ -207,7 +207,9 @@ def test_the_known_holes_are_litmus_tests_at_both_levels():
 
 def test_one_of_a_thing_is_never_several():
     """Neither on a page nor in a golden file: "1 findings"."""
-    several = re.compile(r"(?<![\w.,:/-])(?<!of )1 (?!s\b)[a-z]+[^su\W]s\b(?! (?:are|ago)\b)")
+    several = re.compile(
+        r"(?<![\w.,:/-])(?<!of )(?<!goes on, )1 (?!s\b)[a-z]+[^su\W]s\b(?! (?:are|ago)\b)"
+    )
     golden = [
         f for f in (ROOT / "tests" / "golden").rglob("*") if f.is_file() and f.suffix != ".json"
     ]

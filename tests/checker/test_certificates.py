@@ -136,9 +136,7 @@ def test_a_lemma_needs_its_premises():
 
 @pytest.mark.slow
 def test_what_is_safe_is_proved_by_another_solver():
-    found = robustness(
-        workload("shop"), protocol("delta-write-serializable"), spec("write-serializable")
-    )
+    found = robustness(workload("shop"), protocol("delta-write-serializable"), "write-serializable")
     assert found.word == "safe"
     for one in found.certificate.refutations:
         assert answered(one.text) == "unsat", one.says

@@ -268,8 +268,7 @@ def test_an_error_class_that_the_model_does_not_know_is_not_compared():
     assert late.expected == "met"
 
 
-def test_nothing_is_expected_by_an_empty_table_nor_by_what_nobody_tells():
-    assert judged("").expected == "none"
+def test_nothing_is_expected_by_what_nobody_tells():
     silent = done("statements-that-fail")
     wanted = Expectation(error_class={"ambiguous": "X"})
     test = replace(silent.litmus, expect={UNDER: wanted})

@@ -10,10 +10,7 @@ from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.snapshot import OutsideReads
 from isolitmus.checker.delta_rs.read_sets import READ_SETS, read_set
-from isolitmus.model.casting import NULL_PARTITIONS
-from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.table import TableState
-from isolitmus.model.values import literal
 from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs.confs import vectors
 
@@ -33,15 +30,6 @@ CONFS = {vectors(verb): "false" for verb in ("delete", "update", "merge")}
 def _effect(
     statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
 ) -> Effect:
-    schema = schemas.get(getattr(statement, "target", ""))
-    if schema is not None and any(
-        schema.columns[index].type == "STRING" for index in schema.partition_indexes
-    ):
-        text = next((text for text in NULL_PARTITIONS if literal(text) in statement.sql), None)
-        if text is not None:
-            raise UndeterminedError(
-                f"what delta-rs makes of {literal(text)} in a table with partitions by a text is not modelled"
-            )
     return effect(statement, database, writer, schemas, OutsideReads(confs=CONFS))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import suppress
@@ -110,6 +111,9 @@ def main() -> None:
     traceback.
     """
     _open_closed_streams()
+    logging.getLogger("py4j").setLevel(
+        logging.CRITICAL
+    )  # its tracebacks of a Ctrl-C; what matters is raised, too
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not have every sign of a picture

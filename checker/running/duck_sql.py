@@ -28,22 +28,13 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["after_init", "constraint_condition", "translate", "translated"]
+__all__ = ["after_init", "constraint_condition", "stored", "translate", "translated"]
 
 
 def translate(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[DuckStep]:
     """The steps that do to the rows what a statement does; ``widens``: others alter its columns."""
-    steps = _translated(statement, schemas, widens=widens)
-    if isinstance(statement, st.Insert | st.Update | st.Merge | df.Create | df.Replace):
-        steps += nulls_of_partitions(schemas[statement.target])
-    return steps
-
-
-def _translated(
-    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool
-) -> list[DuckStep]:
     if isinstance(statement, st.Read):
         return []
     if isinstance(statement, st.Optimize | st.Vacuum):  # which fail where there is no table
@@ -87,6 +78,20 @@ def _translated(
             first = _first(tree, schema, schemas)
             return [*first, *comes, *inserted(statement, tree, schema, listed=listed)]
     return [*_first(tree, None, schemas), DuckStep("write", duck_text(tree))]
+
+
+def stored(
+    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
+) -> list[DuckStep]:
+    """The same steps, and what partition columns then keep of the rows."""
+    if isinstance(statement, st.Block):
+        return [
+            step for one in statement.statements for step in stored(one, schemas, widens=widens)
+        ]
+    steps = translate(statement, schemas, widens=widens)
+    if isinstance(statement, st.Insert | st.Update | st.Merge | df.Create | df.Replace):
+        steps += nulls_of_partitions(schemas[statement.target])
+    return steps
 
 
 def _target(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.robustness.examples import wish
 from isolitmus.checker.robustness.solving import LimitedSolver
-from isolitmus.checker.robustness.staging import Stage, value_of
+from isolitmus.checker.robustness.staging import Stage, executed_part, value_of
 from isolitmus.checker.running.execute import execute, observed_run
 from isolitmus.checker.templates.codes import NoValue
 from isolitmus.checker.templates.template import alike, same_partition
@@ -163,11 +163,7 @@ class AbortExamples:
 
     def _execute(self, test: Litmus) -> None:
         """Execute a test, and its retry if the loser aborts; each once."""
-        key = (
-            tuple(one.sql for one in test.init),
-            *(one.sql for one in test.transactions.values()),
-            *(q.sql for client in test.clients.values() for q in client.let.values()),
-        )
+        key = executed_part(test)
         if key in self._done:
             return
         self._done.add(key)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Row, Value
 
-__all__ = ["Stage", "value_of", "values_of"]
+__all__ = ["Stage", "executed_part", "value_of", "values_of"]
 
 MOST = 3
 """So many of the rows that play a part an example has at first."""
@@ -134,6 +134,13 @@ class Stage:
             for each in lists:
                 written = ", ".join(f"({', '.join(map(literal, row))})" for row in each)
                 yield self.cast.read(f"INSERT INTO {table} VALUES {written}")
+
+
+def executed_part(test: Litmus) -> tuple[object, ...]:
+    """What is carried out of a test: all but its title, and what is expected."""
+    queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
+    statements = [(name, one.sql) for name, one in test.transactions.items()]
+    return tuple(one.sql for one in test.init), *statements, str(test.schedule), *queries
 
 
 def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Value]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.robustness.counterexamples import Counterexample, keeps
-from isolitmus.checker.robustness.staging import Stage
+from isolitmus.checker.robustness.staging import Stage, executed_part
 from isolitmus.checker.runs import run
 from isolitmus.checker.templates.codes import NoValue
 from isolitmus.model.errors import IsolitmusError
@@ -102,7 +102,7 @@ class Trials:
             return None
         if judged is None:
             return None
-        self._runs.setdefault((danger.key, *_carried(test)), (danger, judged))
+        self._runs.setdefault((danger.key, *executed_part(test)), (danger, judged))
         return self._breaks(danger, test, judged, promise)
 
     def _breaks(
@@ -123,7 +123,7 @@ class Trials:
 
     def _judged(self, test: Litmus) -> Judged | None:
         """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""
-        key = _carried(test)
+        key = executed_part(test)
         if key not in self._broken:
             self._broken[key] = None
             judged = run(test, self.protocol)
@@ -133,10 +133,3 @@ class Trials:
             ):
                 self._broken[key] = judged
         return self._broken[key]
-
-
-def _carried(test: Litmus) -> tuple[object, ...]:
-    """What is carried out of a test: all but its title, and what is expected."""
-    queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
-    statements = [(name, one.sql) for name, one in test.transactions.items()]
-    return tuple(one.sql for one in test.init), *statements, str(test.schedule), *queries

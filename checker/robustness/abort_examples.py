@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.robustness.casting import bounds_of
 from isolitmus.checker.robustness.examples import wish
 from isolitmus.checker.robustness.solving import LimitedSolver
 from isolitmus.checker.robustness.staging import Stage, executed_part, value_of
@@ -73,8 +74,8 @@ class AbortExamples:
         self.found: dict[str, AbortExample] = {}
         self.why = ""
         """Why the last test that showed nothing did not."""
-        roles = (loser, winner)
-        self._busy = asked.z3.And(*(role.instance.busy for role in roles))
+        self.roles = (loser, winner)
+        self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
         self._done: set[tuple[object, ...]] = set()
 
     @property
@@ -93,8 +94,7 @@ class AbortExamples:
             self._execute_tables(model, exception)
             if exception in self.found:
                 return
-            roles = (self.loser, self.winner)
-            values = [t.value for role in roles for t in role.terms.parameters.values()]
+            values = [t.value for role in self.roles for t in role.terms.parameters.values()]
             if values:
                 more.append(model.others(values))
             elif k:
@@ -153,7 +153,7 @@ class AbortExamples:
         title = f"{self.loser.name} is overtaken by {self.winner.name}"
         try:
             beside = tuple(dict.fromkeys(self._beside(model)))
-            stage = Stage(self.instances, model, (self.loser, self.winner), self.schedule, beside)
+            stage = Stage(self.instances, model, self.roles, self.schedule, beside)
             for test in stage.tests(title, TESTS):
                 self._execute(test)
                 if exception in self.found:
@@ -205,22 +205,20 @@ class AbortExamples:
         z3, terms = self.asked.z3, self.loser.terms
         first = next((row for table, row in model.rows if table == schema.name), None)
         row = terms.row(schema, f"{schema.name} beside")
-        told = [*self._as_in(model), *(role.domain for role in (self.loser, self.winner))]
+        told = [*self._as_in(model), *(role.domain for role in self.roles)]
         if first is not None:
             told += self._fixed(model, first)
             told += [same_partition(terms, schema, row, first), z3.Not(alike(terms, row, first))]
-        roles = (self.loser, self.winner)
-        known = [len(role.terms.rows) for role in roles]
-        matches = [(self._spares(role, row), self._matches(role, row)) for role in roles]
+        known = [len(role.terms.rows) for role in self.roles]
+        matches = [(self._spares(role, row), self._matches(role, row)) for role in self.roles]
         others = [
             one
-            for role, many in zip(roles, known, strict=True)
+            for role, many in zip(self.roles, known, strict=True)
             for one in role.terms.rows[many:]
             if one[0] != schema.name
         ]
         solver = LimitedSolver()
-        bounds = {bound.get_id(): bound for role in roles for bound in role.terms.bounds}
-        solver.tell(*bounds.values(), *told)
+        solver.tell(*bounds_of(self.roles), *told)
         own = {term.value.get_id() for term in row}
         usual = [u for v in terms.values if v.value.get_id() in own for u in v.usual]
         for ways in product(*matches):
@@ -245,7 +243,7 @@ class AbortExamples:
 
     def _as_in(self, model: Solution) -> Iterator[Any]:
         """That parameters are those of a model."""
-        for role in (self.loser, self.winner):
+        for role in self.roles:
             yield from self._fixed(model, tuple(role.terms.parameters.values()))
 
     def _fixed(self, model: Solution, terms: RowTerm) -> Iterator[Any]:

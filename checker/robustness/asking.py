@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.robustness.casting import bounds_of
 from isolitmus.checker.robustness.examples import Examples
 from isolitmus.checker.robustness.solving import LimitedSolver
 
@@ -30,10 +31,9 @@ class Asked:
         self.roles = tuple(roles)
         self.model: Solution | None = None
         self._told = [*(role.domain for role in self.roles), *given]
-        bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
         self._examples = Examples(self.roles)
         self._solver = LimitedSolver(main=True)
-        self._solver.tell(*bounds.values(), *self._told)
+        self._solver.tell(*bounds_of(self.roles), *self._told)
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:

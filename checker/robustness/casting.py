@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant"]
+__all__ = ["Instances", "Participant", "bounds_of"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,12 @@ class Participant:
     def terms(self) -> Terms:
         """Its unknowns."""
         return self.instance.template.terms
+
+
+def bounds_of(roles: Iterable[Participant]) -> list[Any]:
+    """What values there are for all unknowns of some roles, each bound once."""
+    bounds = (bound for role in roles for bound in role.terms.bounds)
+    return list({bound.get_id(): bound for bound in bounds}.values())
 
 
 @dataclass

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.robustness.casting import bounds_of
 from isolitmus.checker.robustness.formula_parts import FormulaParts
 from isolitmus.checker.robustness.implicants import implicant
 from isolitmus.checker.robustness.solving import LimitedSolver, Solution
@@ -37,8 +38,7 @@ class Examples:
         """
         solver = LimitedSolver()
         solver.tell(*told)
-        bounds = {one.get_id(): one for role in self.roles for one in role.terms.bounds}
-        solver.tell(*bounds.values())
+        solver.tell(*bounds_of(self.roles))
         if not solver.possible():
             return None
         formulas = [self.formulas.of(one) for one in told if one is not True]

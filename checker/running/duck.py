@@ -16,7 +16,7 @@ from isolitmus.checker.running.duck_functions import taught_duck, unsupported
 from isolitmus.checker.running.duck_sql import (
     after_init,
     constraint_condition,
-    stored,
+    stored_steps,
     translated,
 )
 from isolitmus.checker.running.duck_tables import create_table, filled, resumed, sequences
@@ -145,7 +145,7 @@ class DuckExecutor:
             )
         ]
         for number, statement in enumerate(litmus.init, 1):
-            self._setup += [step.sql for step in stored(statement, tables)]
+            self._setup += [step.sql for step in stored_steps(statement, tables)]
             self._checks.append(self._constrained(self._checks[-1], statement))
             self._features.append(self._featured(self._features[-1], self._checks[-1], statement))
             self._setup += [
@@ -154,7 +154,7 @@ class DuckExecutor:
                 if at[1] == number
             ]
         self._steps = {
-            name: stored(statement, tables, widens=widens)
+            name: stored_steps(statement, tables, widens=widens)
             for name, statement in litmus.transactions.items()
             if not litmus.client(name).let
         }
@@ -281,7 +281,7 @@ class DuckExecutor:
             )
             for parameter, query in self._litmus.client(name).let.items()
         }
-        return stored(bind(self._litmus.transactions[name], values), tables)
+        return stored_steps(bind(self._litmus.transactions[name], values), tables)
 
 
 def _features_named(properties: Mapping[str, str]) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["after_init", "constraint_condition", "stored", "translate", "translated"]
+__all__ = ["after_init", "constraint_condition", "stored_steps", "translate", "translated"]
 
 
 def translate(
@@ -80,13 +80,15 @@ def translate(
     return [*_first(tree, None, schemas), DuckStep("write", duck_text(tree))]
 
 
-def stored(
+def stored_steps(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[DuckStep]:
     """The same steps, and what partition columns then keep of the rows."""
     if isinstance(statement, st.Block):
         return [
-            step for one in statement.statements for step in stored(one, schemas, widens=widens)
+            step
+            for one in statement.statements
+            for step in stored_steps(one, schemas, widens=widens)
         ]
     steps = translate(statement, schemas, widens=widens)
     if isinstance(statement, st.Insert | st.Update | st.Merge | df.Create | df.Replace):

@@ -137,7 +137,7 @@ class AbortExamples:
             if own.target == self.winner.instance.template.target
             else ()
         )
-        return z3.Not(z3.Or(*(own.removes(row) for row in put)))
+        return z3.And(*(own.keeps(row) for row in put))
 
     def expecting(self, exception: str) -> Litmus:
         """The smallest test that ends so, with what becomes of it, and a name."""

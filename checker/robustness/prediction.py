@@ -21,7 +21,7 @@ from isolitmus.checker.robustness.conditions import atoms, implied
 from isolitmus.checker.templates.frames import SymbolicFrame
 from isolitmus.model.budget import Budget
 from isolitmus.model.default import DELTA
-from isolitmus.model.errors import Ended, Limit, LitmusError
+from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
 
@@ -326,13 +326,18 @@ class _Pair:
         return Meeting(*self.names, "when" if words or not certain else "always", words, certain)
 
     def meeting(self) -> Meeting:
-        """When the loser is stopped, with an example of each exception."""
+        """When the loser is stopped, with an example of each exception; Disagreement if a run shows one that was refuted."""
         found = self.proposal()
         if found.word == "never":
             return found
         search = AbortExamples(self.cast, self.asked, self.loser, self.winner, self.protocol)
         for name, first in self.reached.items():
             search.look_for(name, first)
+        for name in search.found.keys() - self.reached.keys():
+            raise Disagreement(
+                f"{found.loser} overtaken by {found.winner}: the formulas prove {name} impossible,"
+                f" and this run ends with it:\n{search.found[name].test}"
+            )
         missing = tuple(name for name in self.reached if name not in search.found)
         if not search.found:
             why = search.why or "nothing that the solver proposes is stopped"

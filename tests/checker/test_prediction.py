@@ -9,12 +9,13 @@ import z3
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from isolitmus.checker.delta.templates import DeltaInstance
 from isolitmus.checker.robustness.casting import Instances
 from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import _Pair, predict_pair, predict_workload
 from isolitmus.checker.robustness.prediction_words import meeting_words, prediction_lines
 from isolitmus.checker.running.execute import execute
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.job_files import workload
 from isolitmus.specs.litmus_file import read_litmus
@@ -341,6 +342,17 @@ def test_every_axiom_of_a_protocol_counts(under):
         metadata = "Meta" in str(axiom.expr)  # added files that count for who writes metadata
         same = _said(work, without) == before
         assert same == (axiom.name in UNMET or metadata), (under, axiom.name)
+
+
+@pytest.mark.slow
+def test_a_rule_that_refutes_what_runs_show_is_a_disagreement(monkeypatch):
+    """Formulas that forget that a file which goes may have been read: the run that shows it is the error."""
+    work = _workload(TABLES[1], "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE id = 1")
+    before = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
+    assert set(before.examples) == {"ConcurrentAppendException", "ConcurrentDeleteReadException"}
+    monkeypatch.setattr(DeltaInstance, "_reads_file", lambda self, row: z3.BoolVal(False))
+    with pytest.raises(Disagreement, match=r"prove ConcurrentDeleteRead\w+ impossible, and this run"):
+        predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
 
 
 ORDERS = '''

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from inspect import getdoc
 from io import TextIOWrapper
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 try:
     import typer
@@ -21,6 +23,9 @@ except KeyboardInterrupt:  # it takes most of a start
 
 from isolitmus.cli.usage import USAGE, misused
 from isolitmus.model.errors import Ended, IsolitmusError
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["VERBS", "app", "main"]
 
@@ -114,6 +119,8 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(
         logging.CRITICAL
     )  # its tracebacks of a Ctrl-C; what matters is raised, too
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not have every sign of a picture
@@ -157,6 +164,16 @@ def main() -> None:
         _fail(Ended(f"{problem.strerror}, which ended the work"))
     except Exception as defect:  # noqa: BLE001 - whatever nobody foresaw is a defect, and no finding
         _report(defect)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt; in a finalizer, where Python would drop it, a moment later."""
+    from isolitmus.model.budget import finalizing
+
+    if not finalizing(frame):
+        raise KeyboardInterrupt
+    main_thread = threading.main_thread().ident or 0
+    threading.Timer(0.05, signal.pthread_kill, (main_thread, number)).start()
 
 
 def _open_closed_streams() -> None:

@@ -18,8 +18,9 @@ from isolitmus.model.errors import IsolitmusError, Limit, MemoryLimit, TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
-__all__ = ["Budget", "in_use", "size"]
+__all__ = ["Budget", "finalizing", "in_use", "size"]
 
 SHARE = 0.75
 """The share of the memory that is free which work may have, where nobody says."""
@@ -147,15 +148,15 @@ class Budget:
         self.check()
         over = threading.Event()
 
-        def interrupt(*_: object) -> None:
-            if not over.is_set():
+        def interrupt(_: int, frame: FrameType | None) -> None:
+            if not over.is_set() and not finalizing(frame):
+                over.set()
                 raise _Interrupted
 
         def watch(main: int) -> None:
             while not over.wait(PACE):
                 if self.spent() is not None:
                     signal.pthread_kill(main, signal.SIGUSR1)
-                    return
 
         before = signal.signal(signal.SIGUSR1, interrupt)
         watching = threading.Thread(
@@ -183,6 +184,13 @@ class Budget:
                 if self._stop is not None and self.spent() is not None:
                     with suppress(Exception):  # whoever cannot be stopped goes on
                         self._stop()
+
+
+def finalizing(frame: FrameType | None) -> bool:
+    """Whether a frame belongs to a finalizer: what a signal's handler raises there is dropped."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def size(text: str) -> int:

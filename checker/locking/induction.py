@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.reading.solver import answer
+
 if TYPE_CHECKING:
     import z3
 
@@ -100,6 +102,6 @@ def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
 
     solver = z3.Solver()
     solver.add(z3.Not(claim))
-    if solver.check() == z3.unsat:
+    if answer(solver) == "unsat":
         return InductiveStep(name, sentence, holds=True)
     return InductiveStep(name, sentence, holds=False, counterexample=str(solver.model()))

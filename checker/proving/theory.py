@@ -252,7 +252,7 @@ class _Excluded:
         whole = z3.parse_smt2_string(question([*self.known, self.denied]), ctx=solver.ctx)
         for k, said in enumerate(whole):
             solver.assert_and_track(said, f"fact {k}")
-        if str(solver.check()) != "unsat":
+        if answer(solver) != "unsat":
             return (question([*self.known, self.denied]),)
         took = {str(one) for one in solver.unsat_core()}
         known = [one for k, one in enumerate(self.known) if f"fact {k}" in took]

@@ -6,6 +6,8 @@ reads many times faster than it takes terms from Python.
 
 from __future__ import annotations
 
+import signal
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.budget import Budget
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Model", "Solver", "answer"]
 
 
-def answer(solver: Any, assumptions: Sequence[Any], budget: Budget) -> str:
+def answer(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
     """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
 
     KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once the budget is
@@ -28,7 +30,7 @@ def answer(solver: Any, assumptions: Sequence[Any], budget: Budget) -> str:
     import z3
 
     try:
-        with budget.stopping(solver.ctx.interrupt):
+        with nullcontext() if budget is None else budget.stopping(solver.ctx.interrupt):
             said = str(solver.check(*assumptions))
     except z3.Z3Exception as problem:
         if "memory" in str(problem):
@@ -36,6 +38,8 @@ def answer(solver: Any, assumptions: Sequence[Any], budget: Budget) -> str:
         if "cancel" in str(problem) or "interrupt" in str(problem):
             raise KeyboardInterrupt from None
         raise
+    finally:  # Z3 gives Python its handler back with signal(), and later waits would not hear a Ctrl-C
+        signal.siginterrupt(signal.SIGINT, True)
     if said == "unknown" and "interrupt" in solver.reason_unknown():
         raise KeyboardInterrupt
     return said

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.reading.solver import answer
 from isolitmus.checker.templates.codes import Codes
 from isolitmus.checker.templates.template import Template
 from isolitmus.checker.templates.terms import Terms
@@ -142,7 +143,7 @@ class Instances:
             solver = z3.Solver()
             role = self.role(job.statements[0])
             solver.add(role.domain)
-            if str(solver.check()) == "unsat":
+            if answer(solver) == "unsat":
                 raise LitmusError(
                     f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for no values at all, so the"
                     " job never runs; leave the job out, or correct the condition"

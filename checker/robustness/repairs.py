@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.reading.solver import answer
 from isolitmus.checker.robustness.changes import STOPPED, stopped
 from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.robust import robustness
@@ -191,6 +192,6 @@ def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> lis
         # of two choices of one price and size the one that lets two runs of a job overlap
         size = 11 if pair[0] == pair[1] else 10
         solver.add_soft(z3.Not(name), weight=needless.get(pair, 0) * 1_000 + size)
-    solver.check()
+    answer(solver)
     model = solver.model()
     return [pair for pair, name in chosen.items() if z3.is_true(model.eval(name))]

@@ -75,6 +75,9 @@ class LimitedSolver:
         self.solver = self.z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
+        self.solver.set(
+            "ctrl_c", False
+        )  # else it takes one for an unknown; Python hears it afterwards
 
     def tell(self, *formulas: Any) -> None:
         """Tell it what holds."""

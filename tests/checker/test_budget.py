@@ -15,6 +15,7 @@ from isolitmus.checker.portrait import portray
 from isolitmus.checker.reading import solver
 from isolitmus.checker.searching import abstract_exhaustive
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.cli.main import _interrupt
 from isolitmus.model import budget as budgets
 from isolitmus.model.budget import Budget, in_use, size
 from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit
@@ -193,6 +194,46 @@ def test_ctrl_c_ends_a_solver_at_work():
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         solver.answer(asked, [], Budget(seconds=30))
+
+
+@pytest.mark.slow
+def test_a_wait_after_a_solver_hears_ctrl_c():
+    """Z3 leaves a handler behind after which a wait is begun again, and a Ctrl-C would wait with it."""
+    assert solver.answer(pigeons(2)) == "unsat"
+    threading.Timer(
+        0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+    ).start()
+    with pytest.raises(KeyboardInterrupt):
+        threading.Event().wait(20)
+
+
+class Slow:
+    """Something whose finalizer takes longer than the limit."""
+
+    def __del__(self):
+        time.sleep(0.3)
+
+
+@pytest.mark.slow
+def test_a_limit_that_meets_a_finalizer_ends_the_work_after_it():
+    """What is raised in a finalizer is dropped."""
+    with pytest.raises(TimeLimit), Budget(seconds=0.1).interrupting():
+        Slow()
+        time.sleep(20)
+
+
+@pytest.mark.slow
+def test_ctrl_c_that_meets_a_finalizer_ends_the_command_after_it():
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        threading.Timer(
+            0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+        ).start()
+        with pytest.raises(KeyboardInterrupt):
+            Slow()
+            time.sleep(20)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # What is enumerated is never there all at once

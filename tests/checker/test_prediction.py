@@ -350,8 +350,10 @@ def test_a_rule_that_refutes_what_runs_show_is_a_disagreement(monkeypatch):
     work = _workload(TABLES[1], "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE id = 1")
     before = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
     assert set(before.examples) == {"ConcurrentAppendException", "ConcurrentDeleteReadException"}
-    monkeypatch.setattr(DeltaInstance, "_reads_file", lambda self, row: z3.BoolVal(False))
-    with pytest.raises(Disagreement, match=r"prove ConcurrentDeleteRead\w+ impossible, and this run"):
+    monkeypatch.setattr(DeltaInstance, "_reads_file", lambda *_: z3.BoolVal(False))
+    with pytest.raises(
+        Disagreement, match=r"prove ConcurrentDeleteRead\w+ impossible, and this run"
+    ):
         predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
 
 

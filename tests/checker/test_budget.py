@@ -203,8 +203,13 @@ def test_a_wait_after_a_solver_hears_ctrl_c():
     threading.Timer(
         0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
     ).start()
+    done = threading.Event()
+    last = threading.Timer(20, done.set)
+    last.start()
     with pytest.raises(KeyboardInterrupt):
-        threading.Event().wait(20)
+        done.wait()
+    last.cancel()
+    assert not done.is_set()
 
 
 class Slow:

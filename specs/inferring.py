@@ -14,6 +14,7 @@ from sqlglot import expressions as exp
 from isolitmus.model.sql_types import type_named
 from isolitmus.specs.sources import contents, put_in
 from isolitmus.specs.sql_parse import well_formed
+from isolitmus.specs.sql_verbs import verb_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,12 +40,14 @@ def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dic
     {'n': 'BIGINT'}
     >>> inferred([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
     {'day': 'DATE'}
+    >>> inferred([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], {"t": t})
+    {'first': 'DATE', 'last': 'DATE'}
     """
     met: dict[str, set[Type]] = {}
     for syntax in statements:
         with well_formed(syntax.text, syntax.label):
-            tree = syntax.tree()
-            tables, made = _tables(tree, schemas), _made(tree)
+            tree, tables = _conditioned(syntax, schemas)
+            made = _made(tree)
             for cast in tree.find_all(exp.Cast):
                 named = type_named(cast.to.sql("databricks"))
                 if isinstance(cast.this, exp.Placeholder) and named is not None:
@@ -54,6 +57,18 @@ def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dic
                     for found in _columns(column, tables):
                         met.setdefault(parameter, set()).add(found.type)
     return {parameter: types.pop() for parameter, types in met.items() if len(types) == 1}
+
+
+def _conditioned(
+    syntax: Syntax, schemas: Mapping[str, Schema]
+) -> tuple[exp.Expr, dict[str, Schema]]:
+    """Where parameters meet columns, and the tables that these are of; of OPTIMIZE and REORG that is the condition."""
+    verb = verb_condition(syntax)
+    if verb is None:
+        tree = syntax.tree()
+        return tree, _tables(tree, schemas)
+    name, condition = verb
+    return condition, _tables(exp.to_table(name, dialect="databricks"), schemas)
 
 
 def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
@@ -95,6 +110,8 @@ def _meetings(
     """Values, each with a column that it is compared with or put into."""
     for node in tree.walk(bfs=False):
         match node:
+            case exp.Between(this=exp.Column() as column):
+                yield from _paired([node.args["low"], node.args["high"]], [column] * 2)
             case exp.In(this=exp.Column() as column, expressions=values):
                 yield from _paired(values, [column] * len(values))
             case exp.Insert() if not isinstance(node.parent, exp.When):

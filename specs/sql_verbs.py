@@ -20,8 +20,9 @@ from isolitmus.specs.sql_queries import QueryReader
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
+    from isolitmus.specs.sql_parse import Syntax
 
-__all__ = ["VerbReader"]
+__all__ = ["VerbReader", "verb_condition"]
 
 RETENTION = 168
 """The hours for which VACUUM keeps files if a table says nothing (delta.deletedFileRetentionDuration)."""
@@ -30,6 +31,26 @@ RETENTION = 168
 @cache
 def _grammar() -> Lark:
     return Lark(Path(__file__).with_name("delta.lark").read_text("utf-8"), parser="lalr")
+
+
+def verb_condition(syntax: Syntax) -> tuple[str, exp.Expr] | None:
+    """The table and the condition of a statement of Delta's own verbs; None if it is none, or has none."""
+    try:
+        parts = _parts(_grammar().parse(syntax.text).children[0])
+    except LarkError:
+        return None
+    return (_name(parts["table"]), _condition(syntax, parts["where"])) if "where" in parts else None
+
+
+def _parts(tree: object) -> dict[str, Tree[Token]]:
+    assert isinstance(tree, Tree)
+    return {str(part.data): part for part in tree.children if isinstance(part, Tree)}
+
+
+def _condition(syntax: Syntax, where: Tree[Token]) -> exp.Expr:
+    rest = where.children[0]
+    assert isinstance(rest, Token)
+    return syntax.tree(rest.start_pos or 0, rest.end_pos)
 
 
 class VerbReader(QueryReader):
@@ -48,7 +69,7 @@ class VerbReader(QueryReader):
                 f" or VACUUM table [FULL | LITE] [RETAIN hours HOURS], for at least {RETENTION}"
             ) from None
         assert isinstance(tree, Tree)
-        parts = {str(part.data): part for part in tree.children if isinstance(part, Tree)}
+        parts = _parts(tree)
         name = _name(parts["table"])
         schema, side = self.table(exp.to_table(name, dialect="databricks"))
         if tree.data == "upgrade":
@@ -62,11 +83,7 @@ class VerbReader(QueryReader):
             )
         where = None
         if "where" in parts:
-            rest = parts["where"].children[0]
-            assert isinstance(rest, Token)
-            where = self.condition(
-                self.scope(side), self.syntax.tree(rest.start_pos or 0, rest.end_pos)
-            )
+            where = self.condition(self.scope(side), _condition(self.syntax, parts["where"]))
         if any(c.index not in schema.partition_indexes for c in columns(where or ex.TRUE)):
             verb = str(tree.data).upper()
             self.place.refuse(None, f"{verb} takes a condition on partition columns only")

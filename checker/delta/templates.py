@@ -14,7 +14,7 @@ from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.relations import FLAGS
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.templates.frames import Fact, Instance, TemplateRead
-from isolitmus.checker.templates.template import RowEnd, same_partition
+from isolitmus.checker.templates.template import same_partition
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.footprint import Footprint, Settings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.checker.delta.accesses import Access
-    from isolitmus.checker.templates.template import Template
+    from isolitmus.checker.templates.template import SourceRow, Template
     from isolitmus.checker.templates.terms import RowTerm
     from isolitmus.model.schema import Schema
 
@@ -226,31 +226,35 @@ class DeltaInstance:
         near = same_partition(template.terms, self._schema, kept, gone)
         return z3.And(near, z3.Not(template.removes(kept)))
 
-    def clears(self, row: RowTerm, sources: Sequence[tuple[str, RowTerm]] = ()) -> Any:
-        """That it may remove the file of a row and add none in its partition: the file has only rows that it takes
-        out, or moves to another partition. ``sources`` are rows that are there, each with its table.
+    def clears(
+        self, row: RowTerm, seen: Callable[[RowTerm], Any], sources: Sequence[SourceRow] = ()
+    ) -> Any:
+        """That it may remove the file of a row and add none that is ``seen``: the file has only rows that it takes out,
+        or moves to partitions that are not. ``sources`` are rows that are there, each with its table.
         """
         template = self.template
         z3, schema = template.z3, self._schema
         match template.statement:
             case st.Optimize() | st.Vacuum():
-                return z3.BoolVal(False)
+                return z3.Not(seen(row))
             case st.Insert(options=options):
                 if options.dynamic and schema.partition_indexes and not options.using:
-                    return z3.BoolVal(False)
-                put = [same_partition(template.terms, schema, r, row) for r in template.certain]
+                    return z3.Not(seen(row))
+                put = [seen(one) for one in template.certain]
                 for table, known in ((schema.name, row), *sources):
-                    for given in template.made_of(table, known):
-                        near = same_partition(template.terms, schema, given.values, row)
-                        put.append(z3.And(given.when, near))
-                return z3.And(self.touches(row), z3.Not(z3.Or(*put)))
+                    made = template.made_of(table, known)
+                    put += [z3.And(given.when, seen(given.values)) for given in made]
+                return z3.Not(z3.Or(*put))
             case st.Update() | st.Merge():
-                return z3.Or(
-                    *(z3.And(way.when, self._leaves(row, way)) for way in template.ends(row))
-                )
-        return self.touches(row)
+                ends = [
+                    z3.And(way.when, way.after is None or z3.Not(seen(way.after)))
+                    for way in template.ends(row)
+                ]
+                as_it_was = isinstance(template.statement, st.Merge)
+                return z3.Or(*ends, z3.And(as_it_was, z3.Not(seen(row))))
+        return z3.BoolVal(True)
 
-    def _source(self) -> tuple[list[tuple[str, RowTerm]], Any]:
+    def _source(self) -> tuple[list[SourceRow], Any]:
         """The row of another table without which it writes nothing, if that is so, and what is known of it."""
         template = self.template
         table = template.needs_row_of
@@ -259,12 +263,6 @@ class DeltaInstance:
         row = template.terms.row(template.schemas[table], f"{table} that is needed")
         given = (made.when for made in template.made_of(table, row))
         return [(table, row)], template.z3.Or(*given)
-
-    def _leaves(self, row: RowTerm, way: RowEnd) -> Any:
-        z3 = self.template.z3
-        if way.after is None:
-            return z3.BoolVal(True)
-        return z3.Not(same_partition(self.template.terms, self._schema, way.after, row))
 
     @property
     def _rewrites(self) -> bool:
@@ -304,22 +302,28 @@ class DeltaInstance:
             return "removes-meets-reads", z3.BoolVal(False)
         if relation not in ("removes-meets-reads", "removes-meets-removes"):
             return None
-        own = [read for read in self.reads if read.table == schema.name]
         row = terms.row(schema, f"{schema.name} whose file goes")
         met = self._reads_file(row) if relation == "removes-meets-reads" else z3.BoolVal(True)
-        written = any(access.tracked == "predicate" for access in self._accesses)
-        certain = z3.And(
-            z3.Not(self.blind),
-            z3.BoolVal(bool(own))
-            if not schema.partition_indexes
-            or (written and relation == "removes-meets-removes")  # it records where it writes
-            else z3.Or(*(read.surely(row) for read in own if read.surely is not None)),
+        # a dynamic overwrite records the partitions that it writes to
+        written = relation == "removes-meets-removes" and any(
+            access.tracked == "predicate" for access in self._accesses
         )
+
+        def seen(added: RowTerm) -> Any:
+            here = z3.And(written, same_partition(terms, schema, added, row))
+            return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
+
         sources, known = self._source()
-        cleared = z3.And(known, winner.clears(row, sources))
-        return "adds-meets-reads", z3.And(
-            winner.writes, winner.touches(row), met, z3.Or(cleared, z3.Not(certain))
-        )
+        cleared = z3.And(known, winner.clears(row, seen, sources))
+        return "adds-meets-reads", z3.And(winner.writes, winner.touches(row), met, cleared)
+
+    def _surely_recorded(self, row: RowTerm) -> Any:
+        """That a file in the partition of a row meets what is recorded of its reads, for certain."""
+        z3 = self.template.z3
+        own = [read for read in self.reads if read.table == self._schema.name]
+        if not self._schema.partition_indexes:
+            return z3.BoolVal(bool(own))
+        return z3.Or(*(read.surely(row) for read in own if read.surely is not None))
 
     @property
     def _reads_what_it_removes(self) -> bool:

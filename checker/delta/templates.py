@@ -71,10 +71,11 @@ class DeltaInstance:
         else:
             filters = () if access.whole else access.filters(schema).partition
             recorded = partial(self._all_hold, filters)
-        surely = partial(self._certain, recorded)
+        read = read._replace(recorded=recorded, files=access.tracked == "files")
         if access.doubtful:
-            return read._replace(recorded=recorded, files=access.tracked == "files")
-        return read._replace(recorded=recorded, surely=surely, files=access.tracked == "files")
+            return read
+        every = read.files and (access.whole or not access.filters(schema).data)
+        return read._replace(surely=partial(self._certain, recorded), every_file=every)
 
     def _all_hold(self, conditions: Sequence[ex.Expr], row: RowTerm) -> Any:
         return self.template.z3.And(*(self._holds(part, (row,)) for part in conditions))
@@ -137,18 +138,43 @@ class DeltaInstance:
         return self.template.terms.row(self._schema, f"{self._schema.name} beside what is added")
 
     @cached_property
+    def removed(self) -> RowTerm:
+        """A row whose file it removes, if it removes any."""
+        return self.template.terms.row(self._schema, f"{self._schema.name} in what is removed")
+
+    @cached_property
+    def adds_file(self) -> Any:
+        """That its commit adds a file."""
+        if self.adding:
+            return self.writes
+        return self.template.z3.Bool(f"{self.template.terms.name} adds a file")
+
+    @cached_property
+    def removes_file(self) -> Any:
+        """That its commit removes a file."""
+        return self.template.z3.Bool(f"{self.template.terms.name} removes a file")
+
+    @cached_property
     def known(self) -> list[Any]:
-        """That a commit which is not empty adds a file, where no such statement only removes some."""
-        if not self.adding:
-            return []
-        return [self.template.z3.Implies(self.writes, self.puts(self.added))]
+        """That a commit which is not empty adds a file or removes one, and which these may be."""
+        z3 = self.template.z3
+        found = [z3.Implies(self.adds_file, self.puts(self.added))]
+        if not self.adding and not isinstance(self.template.statement, st.Vacuum):
+            found += [
+                z3.Implies(self.writes, z3.Or(self.adds_file, self.removes_file)),
+                z3.Implies(self.removes_file, self.touches(self.removed)),
+            ]
+        return found
 
     @property
     def adding(self) -> bool:
         """Whether its commit adds a file unless it is empty."""
         match self.template.statement:
-            case st.Insert(overwrite=overwrite):
-                return not overwrite
+            case st.Insert(overwrite=True, options=options):
+                by_partition = bool(self._schema.partition_indexes) and not options.using
+                return options.dynamic and by_partition
+            case st.Insert():
+                return True
             case st.Merge(matched=matched, by_source=by_source):
                 return all(clause.action == "update" for clause in (*matched, *by_source))
         return isinstance(self.template.statement, st.Update | st.Optimize)
@@ -349,23 +375,26 @@ class DeltaInstance:
         )
 
     def must(self, relation: str, winner: Instance) -> Any:
-        """That a row which the winner puts in for certain is in what is recorded here."""
+        """That a file which the winner adds or removes for certain is in what is recorded here."""
         assert isinstance(winner, DeltaInstance)
         z3 = self.template.z3
+        own = [read for read in self.reads if read.table == self._schema.name and read.surely]
+        if relation == "removes-meets-reads":
+            met = (read.surely(winner.removed) for read in own if read.surely and read.every_file)
+            return z3.And(winner.removes_file, z3.Or(*met))
         if relation != "adds-meets-reads":
             return z3.BoolVal(False)
         found = [
             z3.BoolVal(True) if not self._schema.partition_indexes else read.surely(row)
             for row in winner.template.certain
-            for read in self.reads
-            if read.table == self._schema.name and read.surely is not None
+            for read in own
+            if read.surely is not None
         ]
-        if winner.adding:
-            found += [
-                z3.And(winner.writes, read.surely(winner.added))
-                for read in self.reads
-                if read.table == self._schema.name and read.surely is not None
-            ]
+        found += [
+            z3.And(winner.adds_file, read.surely(winner.added))
+            for read in own
+            if read.surely is not None
+        ]
         return z3.And(z3.Not(self.blind), z3.Or(*found))
 
     def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:

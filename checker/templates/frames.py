@@ -38,6 +38,8 @@ class TemplateRead(NamedTuple):
     """Whether a row is in what the commit check knows that it read; None: it knows of nothing."""
     files: bool = False
     """The check knows the files, too, in which the rows were."""
+    every_file: bool = False
+    """These are all files of the partitions that are recorded: none is skipped for what it says of its rows."""
     outside: bool = False
     """The client reads it before the transaction starts."""
     removed: bool = False

@@ -184,7 +184,7 @@ def test_the_shop():
     found = predict_workload(workload("shop"), protocol("delta-serializable"))
     said = {(m.loser, m.winner): m for m in found.meetings}
     assert {pair for pair, m in said.items() if m.word == "always"} == {
-        *(("upsert", name) for name in ("ingest", "upsert", "report", "compact")),
+        *(("upsert", name) for name in ("ingest", "upsert", "erase", "report", "compact")),
         ("erase", "report"),
         ("erase", "compact"),
     }
@@ -342,6 +342,45 @@ def test_every_axiom_of_a_protocol_counts(under):
         metadata = "Meta" in str(axiom.expr)  # added files that count for who writes metadata
         same = _said(work, without) == before
         assert same == (axiom.name in UNMET or metadata), (under, axiom.name)
+
+
+READS_ALL = (
+    "INSERT OVERWRITE t SELECT id, part, x FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY x) AS n FROM t) WHERE n = 1",
+    "TRUNCATE TABLE t",
+    "DELETE FROM t",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("loser", READS_ALL)
+def test_who_reads_all_is_stopped_by_whoever_commits(table, loser):
+    """Whatever the other one adds or removes, if it writes anything."""
+    for winner in STATEMENTS:
+        if _fits(table, winner) and "VACUUM" not in winner:
+            work = _workload(table, loser, winner)
+            pair = _Pair(Instances(work), *work.statements, protocol("delta-serializable"))
+            said = pair.proposal()
+            assert (said.word, said.certain) == ("always", True), winner
+
+
+@pytest.mark.slow
+def test_where_rows_move_to_is_looked_at():
+    """A file that goes because its rows move to another value of a second partition column: the day is read all the
+    same, so it is the added file that stops."""
+    work = read_workload(
+        """[table]
+columns = "id INT, day INT, kind INT"
+partitioned_by = ["day", "kind"]
+[jobs.total]
+sql = "INSERT INTO t SELECT count(*), day, 0 FROM t WHERE day = :day GROUP BY day"
+[jobs.move]
+sql = "UPDATE t SET kind = 2 WHERE kind = 1 AND id = :id"
+""",
+        "moved",
+    )
+    said = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
+    assert (list(said.examples), said.perhaps) == (["ConcurrentAppendException"], ())
 
 
 @pytest.mark.slow

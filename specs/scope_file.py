@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.specs.apart import Feature
 
-__all__ = ["read_scope", "with_jobs"]
+__all__ = ["SCOPE", "read_scope", "with_jobs"]
 
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
+"""What a statement must be able to stand beside to be part of a scope."""
 
 
 def read_scope(text: str, name: str, path: Path | None = None) -> Scope:

@@ -34,7 +34,7 @@ from isolitmus.checker.own_table import OwnTable
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Schema
 from isolitmus.specs.catalogue import spec
-from isolitmus.specs.job_files import workload as workload_named
+from isolitmus.specs.job_files import as_workload
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.values import Value
     from isolitmus.model.workload import Workload
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = [
     "COLUMNS",
@@ -126,7 +126,7 @@ def litmus_tests(
 
 
 def jobs(
-    workload: Workload | str,
+    workload: Workload | NameOrPath,
     *,
     values: Mapping[str, Sequence[Value]] | None = None,
     rows: Mapping[str, SearchStrategy[str]] | None = None,
@@ -151,8 +151,7 @@ def jobs(
     >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
     DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
     """
-    of = workload_named(workload) if isinstance(workload, str) else workload
-    own = OwnJobs(of, values or {}, rows or {})
+    own = OwnJobs(as_workload(workload), values or {}, rows or {})
     runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
     asked = _asked(level, forbidden_by)
     if asked is None:

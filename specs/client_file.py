@@ -13,6 +13,7 @@ from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
 from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.confs import CONFS, SET
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
@@ -61,7 +62,10 @@ def _protocol(given: Node) -> str | None:
     name: str = given.get("protocol", str)
     known = shipped("protocols")
     if name not in known:
-        given.refuse(f"{given}.protocol: no protocol '{name}'{near(name, known)}")
+        names = given.meant(f"{given}.protocol: no protocol '{name}'", name, known, protocol_names)
+        if len(names) > 1:
+            given.refuse(f"{given}.protocol is '{name}', which is {len(names)} protocols; name one")
+        (name,) = names
     other = next((key for key in given.value if key not in PLAIN), None)
     if other is not None:
         both = {"a protocol of its own", "more than sql and let"}

@@ -10,6 +10,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.index_file import read_scan
@@ -93,7 +94,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         readers,
         tuple(sorted(set(sizes))),
         noops,
-        varied.named("protocols", "protocol", shipped("protocols")),
+        varied.named("protocols", "protocol", shipped("protocols"), protocol_names),
         varied.named("levels", "level", shipped("levels")),
         text,
         path,

@@ -241,11 +241,12 @@ def explore(
     answers: list[tuple[str, ...] | UndeterminedError] = []
 
     def first() -> Mismatch | None:
-        """The first of the tests that differ, as it was drawn."""
-        unlike = (
-            (pair, a) for pair, a in zip(pairs, answers, strict=False) if isinstance(a, tuple) and a
+        """The first of the tests that differ, as it was drawn, of all that were carried out."""
+        unlike = ((pair, known.get((str(pair[0]), pair[1].name))) for pair in pairs)
+        return next(
+            (Mismatch(test, by.name, a) for (test, by), a in unlike if isinstance(a, tuple) and a),
+            None,
         )
-        return next((Mismatch(test, under.name, said) for (test, under), said in unlike), None)
 
     try:
         with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:

@@ -29,7 +29,9 @@ from isolitmus.checker.drawn_tests import (
     note_coverage,
     note_overlap,
 )
+from isolitmus.checker.locking.strategies import can_be_carried_out, session_tests
 from isolitmus.checker.own_jobs import OwnJobs
+from isolitmus.checker.own_sessions import OwnSessions
 from isolitmus.checker.own_table import OwnTable
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Schema
@@ -53,6 +55,7 @@ __all__ = [
     "histories",
     "jobs",
     "litmus_tests",
+    "locking_tests",
     "note_coverage",
     "predicates",
     "readable",
@@ -69,6 +72,19 @@ PLAIN = (
     "SELECT id, part, x FROM t",
 )
 """Statements on ``t`` of which few make most anomalies."""
+
+
+THREE_ROWS = "CREATE TABLE t (id INT, k INT, v INT)"
+BOTH = {"by_id": "id", "by_k": "k"}
+AT_ROWS = (
+    "SELECT id, k, v FROM t WHERE k > 0",
+    "UPDATE t SET k = 30 WHERE id = 1",
+    "UPDATE t SET v = v + 10 WHERE id = 1",
+    "INSERT INTO t VALUES (2, 1, 0)",
+    "DELETE FROM t WHERE id = 1",
+)
+"""Statements of sessions of which few make most anomalies."""
+ROWS_OF_THREE = ("(1, 10, 1)", "(2, 20, 2)", "(3, 30, 3)")
 
 
 def litmus_tests(
@@ -158,6 +174,52 @@ def jobs(
         return st.builds(own.litmus, runs, st.lists(own.rows, max_size=ROWS)).map(note_overlap)
     cores = [] if asked.forbidden_by is None else own.cores(asked, least=least, most=most)
     return drawn_between(asked, own, runs, cores, least=least, most=most)
+
+
+def locking_tests(
+    *,
+    table: str | Schema | None = None,
+    index: Mapping[str, str] | None = None,
+    statements: Sequence[str | SearchStrategy[str]] = (),
+    rows: SearchStrategy[str] | None = None,
+    level: SpecLike | None = None,
+    forbidden_by: SpecLike | None = None,
+    least: int = 2,
+    most: int = 3,
+) -> SearchStrategy[Litmus]:
+    """Litmus tests of format locking without expectations: transactions that may stop at a row of a scan, and roll back.
+
+    By default there are three rows and two indexes, and transactions of one or two statements. Given a ``table`` of one's
+    own, as its CREATE TABLE has it, with its ``index`` as a litmus file has that, each transaction is one of the
+    ``statements``, and its scan goes by any of the indexes or by none. ``rows``, ``level`` and ``forbidden_by`` are those of
+    ``litmus_tests``; without a level, each protocol of a database can carry out what is drawn.
+
+    >>> from hypothesis import find
+    >>> tests = locking_tests(
+    ...     table="CREATE TABLE cases (id INT, day INT)",
+    ...     index={"by_day": "day"},
+    ...     statements=["UPDATE cases SET day = 30 WHERE id = 1", "SELECT count(*) FROM cases WHERE day > 0"],
+    ...     level="locking-read-committed",
+    ...     forbidden_by="row-once",
+    ... )
+    >>> [one.sql for one in find(tests, lambda test: True).transactions.values()]
+    ['UPDATE cases SET day = 30 WHERE id = 1', 'SELECT count(*) FROM cases WHERE day > 0']
+    """
+    asked = _asked(level, forbidden_by)
+    if table is None and asked is None:
+        return session_tests(most).filter(lambda test: len(test.transactions) >= least)
+    own = OwnSessions.of(
+        THREE_ROWS if table is None else table,
+        BOTH if index is None and table is None else index or {},
+        statements or (AT_ROWS if table is None else ()),
+        st.sampled_from(ROWS_OF_THREE) if rows is None and table is None else rows,
+    )
+    lists = st.lists(own.sessions(), min_size=least, max_size=most)
+    if asked is None:
+        inits = st.lists(own.rows, min_size=1, max_size=ROWS, unique=True)
+        return st.builds(own.litmus, lists, inits).filter(can_be_carried_out)
+    cores = [] if asked.forbidden_by is None else own.cores(asked, least=least)
+    return drawn_between(asked, own, lists, cores, least=least, most=most)
 
 
 def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLevels | None:

@@ -5,7 +5,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import drawn_tests, run
-from isolitmus.checker.strategies import jobs, litmus_tests, note_coverage
+from isolitmus.checker.strategies import jobs, litmus_tests, locking_tests, note_coverage
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.workload_file import read_workload
@@ -36,7 +36,7 @@ parameters = { day = "DATE" }
 """,
     "shop",
 )
-FEW = settings(max_examples=10, deadline=None)
+FEW = settings(max_examples=8, deadline=None)
 
 
 def outcomes(done):
@@ -50,7 +50,7 @@ def test_the_hole_of_the_readme_is_found_and_shrunk_within_a_hundred_examples():
     )
     failed = []
 
-    @settings(max_examples=100, database=None, phases=[Phase.generate, Phase.shrink])
+    @settings(max_examples=80, database=None, phases=[Phase.generate, Phase.shrink])
     @given(tests)
     def every_table_is_explained(test):
         if run(test, WEAK).serial.unexplained:
@@ -210,3 +210,37 @@ def test_a_run_says_what_it_covered(monkeypatch):
         ("conflicts and errors", "none"),
         ("anomalies", "log-serializable forbids it"),
     ]
+
+
+CASES = {
+    "table": "CREATE TABLE cases (id INT, day INT)",
+    "index": {"by_day": "day"},
+    "statements": [
+        "UPDATE cases SET day = 30 WHERE id = 1",
+        "SELECT count(*) FROM cases WHERE day > 0",
+    ],
+}
+
+
+def test_sessions_between_two_levels_are_drawn_too():
+    under = "locking-read-committed"
+
+    @FEW
+    @given(locking_tests(**CASES, level=under, forbidden_by="row-once", least=3))
+    def draw(test):
+        done = run(test, under)
+        assert outcomes(done) <= {"committed", "no-op"}
+        assert str(done.levels["row-once"]) == "forbidden"
+        assert str(read_litmus(str(test), "drawn")) == str(test)
+        assert {t.sql for t in test.transactions.values()} <= set(CASES["statements"])
+        assert len(test.transactions) == 3
+
+    draw()
+
+
+@settings(max_examples=5, deadline=None)
+@given(locking_tests(least=2, most=2), locking_tests(**CASES))
+def test_sessions_without_a_level_can_be_carried_out(three_rows, cases):
+    assert len(three_rows.transactions) == 2
+    for test in (three_rows, cases):
+        assert run(test, "derby-serializable").run.transactions.keys() == test.transactions.keys()

@@ -19,6 +19,7 @@ from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.catalogue import scope as named_scope
+from isolitmus.specs.catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.lattice import Inclusion, Lattice, Lattices
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["Certified", "certified"]
 
@@ -63,7 +65,7 @@ class Certified:
 
 def certified(
     found: Lattices,
-    specs: Sequence[Spec],
+    specs: Sequence[SpecLike],
     universe: Scope | None = None,
     budget: Budget | None = None,
 ) -> Certified:
@@ -76,7 +78,7 @@ def certified(
     >>> [one.name for one in certified(compare(two, "abstract"), two).certificates]
     ['serializable-within-serializable-crooks']
     """
-    by_name = {spec.name: spec for spec in specs}
+    by_name = {one.name: one for one in map(spec, specs)}
     certificates: list[Certificate] = []
     without: list[str] = []
     for lattice in found.lattices:

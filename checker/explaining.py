@@ -6,16 +6,25 @@ on the model, and once more with that transaction after the others (``checker.au
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.diagnosis import Diagnosis, StoppedBy
 from isolitmus.checker.auditing.stoppers import find_stopper, stopper_at, stoppers
+from isolitmus.model.errors import Limit
 from isolitmus.specs.delta_log import open_log
 from isolitmus.specs.exceptions_file import exception_table
 from isolitmus.specs.pasted import read_pasted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from isolitmus.checker.auditing.stoppers import Stopper
+    from isolitmus.model.budget import Budget
+    from isolitmus.specs.delta_log import DeltaLog
 
 __all__ = ["explain", "stopped_after", "stopped_at"]
 
@@ -30,10 +39,11 @@ def explain(
     version: int | None = None,
     failed_after: int | None = None,
     label: str = "the text",
+    budget: Budget | None = None,
 ) -> Diagnosis:
     """Why a commit was refused, by the text of its exception; with the path of the table also by its log, where
     ``version`` is the one that the other commit made, ``failed_after`` the one that the refused job had read.
-    ``label``: what errors call the text.
+    ``label``: what errors call the text. Once the ``budget`` is spent, what was found until then.
 
     NoConflict if no conflict is known in the text, LogError if the log does not read, or does not fit.
 
@@ -46,28 +56,61 @@ def explain(
     known = table_of.every[pasted.name]
     if pasted.condition is not None:
         known = table_of.conditions[pasted.condition].of_exception(known)
-    if table is None:
-        return Diagnosis(pasted, known)
+    found = Diagnosis(pasted, known)
+    try:
+        with _within(budget):
+            if table is not None:
+                found = _with_log(found, table, version, failed_after)
+            if budget is not None:
+                found.example  # noqa: B018 - carried out now, within the budget
+    except Limit as limit:
+        return replace(found, ended=str(limit))
+    return found
+
+
+def _within(budget: Budget | None) -> AbstractContextManager[None]:
+    return nullcontext() if budget is None else budget.interrupting()
+
+
+def _with_log(
+    found: Diagnosis, table: Path, version: int | None, failed_after: int | None
+) -> Diagnosis:
+    """The diagnosis with the commit in the table's log that the text speaks of."""
     log = open_log(table)
-    stopped = find_stopper(log, pasted, version, failed_after)
+    stopped = find_stopper(log, found.pasted, version, failed_after)
     first = stopped.commit.version + 1
     later = map(log.commit, range(first, min(first + LATER, log.last + 1)))
-    mine = pasted.mine
+    mine = found.pasted.mine
     next_one = next(
         (c for c in later if mine and (c.operation or "").upper().startswith(mine)), None
     )
-    return Diagnosis(pasted, known, stopped, next_one)
+    return replace(found, stopped=stopped, later=next_one)
 
 
-def stopped_at(table: Path, version: int) -> StoppedBy:
+def stopped_at(table: Path, version: int, budget: Budget | None = None) -> StoppedBy:
     """Whom a version of a table can have stopped; LogError if its log does not have it."""
-    log = open_log(table)
-    return StoppedBy(str(table), version - 1, (stopper_at(log, version),))
+    return _stopped(table, version - 1, lambda log: iter([stopper_at(log, version)]), budget)
 
 
-def stopped_after(table: Path, read: int) -> StoppedBy:
+def stopped_after(table: Path, read: int, budget: Budget | None = None) -> StoppedBy:
     """Whom the commits after a version can have stopped, such as a job that had read it; LogError if the log does not
     have it.
     """
-    log = open_log(table)
-    return StoppedBy(str(table), read, tuple(stoppers(log, read)))
+    return _stopped(table, read, lambda log: stoppers(log, read), budget)
+
+
+def _stopped(
+    table: Path,
+    after: int,
+    looked_at: Callable[[DeltaLog], Iterator[Stopper]],
+    budget: Budget | None,
+) -> StoppedBy:
+    """Whom commits can have stopped; if the budget is spent, those that were looked at until then."""
+    found: list[Stopper] = []
+    ended = None
+    try:
+        with _within(budget):
+            found.extend(looked_at(open_log(table)))  # what has come stays when it is interrupted
+    except Limit as limit:
+        ended = str(limit)
+    return StoppedBy(str(table), after, tuple(found), ended)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.sweeps import Sweep
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
     Tell = Callable[[str], None]
 
@@ -91,11 +92,12 @@ def of_portrait(portrait: Portrait) -> Iterator[Litmus]:
                 yield _named(test, f"{called}-{layout}", source)
 
 
-def of_specs(a: Spec, b: Spec) -> Iterator[Litmus]:
+def of_specs(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
     """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and, if
     ``a`` is a protocol, the smallest that no serial order explains either; none if that universe has not
     what they look at.
     """
+    a, b = spec(a), spec(b)
     for unexplained in (False, True) if a.name in protocols() else (False,):
         try:
             answer = separate(
@@ -122,12 +124,12 @@ def of_sweep(done: Sweep, inside: Scope) -> Iterator[Litmus]:
         yield _of_sweep(found, inside, done.transactions, f"{admits}-not-{forbids}")
 
 
-def of_scope(inside: Scope, n: int, engine: Sequence[Spec]) -> Iterator[Litmus]:
+def of_scope(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
     """What sweeps of a scope find with n transactions: the first needless abort with each exception of the
     engine's protocols, and the first table that no serial order gives, where they do not keep a promise;
     and the first candidate that one spec admits and another forbids, of any two in the catalogue.
     """
-    for under in engine:
+    for under in map(protocol, engine):
         for promised in map(level, under.promises):
             yield from _needless(inside, n, under, promised)
             yield from _unexplained(inside, n, under, promised)

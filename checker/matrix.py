@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isolitmus.model.matrix import Matrix
-    from isolitmus.model.spec import Spec
     from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
 
 
-def predict_case(matrix: Matrix, place: Place, protocol: Spec) -> Cell:
+def predict_case(matrix: Matrix, place: Place, protocol: SpecLike) -> Cell:
     """What the model says of a case.
 
     >>> from isolitmus.model.matrix import Place
@@ -36,6 +35,7 @@ def predict_case(matrix: Matrix, place: Place, protocol: Spec) -> Cell:
     >>> predict_case(matrix("pairs"), place, protocol("delta-serializable")).predicted
     'ConcurrentAppendException'
     """
+    protocol = named(protocol)
     try:
         test = case(matrix, place)
         seen = observed_run(test, execute(test, protocol), protocol.name)

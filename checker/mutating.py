@@ -116,8 +116,9 @@ Changed = tuple["CatExpr | None", "CatExpr | None", bool]
 """An expression as it was and as it is now, None if it is not there; and whether it is of a set."""
 
 
-def changed_exprs(spec: Spec, mutant: Spec) -> list[Changed]:
+def changed_exprs(spec: SpecLike, mutant: SpecLike) -> list[Changed]:
     """Where a mutant, in which one statement is another or is gone, is another text."""
+    spec, mutant = named(spec), named(mutant)
     found: list[Changed] = []
     for name, was in spec.definitions.items():
         now = mutant.definitions.get(name, was)
@@ -181,7 +182,7 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
             yield test
 
 
-def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
+def what_is_said(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]:
     """What a spec says of a test: a protocol of each transaction how it ends and at what level it is recorded, one of an
     engine with locks also which rows its scans gave and for whom it waited, a level of an abstract history whether it is
     allowed, and of a test on tables so of what each protocol makes of it. Empty where it says nothing, or nobody knows.
@@ -194,6 +195,7 @@ def what_is_said(test: Litmus | HistoryTest, spec: Spec) -> Mapping[str, str]:
     >>> what_is_said(litmus("history-lost-update"), level("snapshot-isolation"))
     {'': 'forbidden'}
     """
+    spec = named(spec)
     if isinstance(test, HistoryTest):
         verdict = str(check_history(test.history, spec))
         return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
 from sqlglot import expressions as exp
 
+from isolitmus.checker.drawn_tests import (
+    SmallestTest,
+    completed,
+    samples,
+    searched,
+    times_in,
+    too_few,
+)
+from isolitmus.checker.timing import TIMES, Times, schedule_at
 from isolitmus.model.casting import cast_value
+from isolitmus.model.client import Client
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.failing import EvaluationError
+from isolitmus.model.litmus import Litmus
 from isolitmus.model.sql_types import INTEGERS, is_number
 from isolitmus.model.values import literal
 from isolitmus.specs.ddl import read_ddl
@@ -28,15 +39,18 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
 
+    from isolitmus.checker.drawn_tests import BetweenLevels
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql_types import Type
     from isolitmus.model.statement import Statement
     from isolitmus.model.values import Value
 
-__all__ = ["OwnTable", "constants", "declared", "own_rows", "values_for"]
+__all__ = ["OwnTable", "OwnTransaction", "constants", "declared", "own_rows", "values_for"]
 
 FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 
+SAMPLES = 12
+"""So many statements, and so many rows, are searched for the smallest tests between two levels."""
 NUMBERS = (0, 1, 2)
 FEW: dict[Type, tuple[Value, ...]] = {
     "STRING": ("a", "b"),
@@ -47,9 +61,20 @@ FEW: dict[Type, tuple[Value, ...]] = {
 """Values of each type that is no number, the simplest first."""
 
 
-@dataclass(frozen=True, slots=True)
+class OwnTransaction(NamedTuple):
+    """A transaction on a table of one's own."""
+
+    statement: Statement
+    """What it does."""
+    times: Times
+    """When it starts and ends."""
+    session: int = 0
+    """The number of its session; 0: it is alone in one."""
+
+
+@dataclass(frozen=True)
 class OwnTable:
-    """A table, and strategies for its statements and rows."""
+    """A table, and strategies for its statements and rows: a ``TestDomain`` of drawn tests."""
 
     schema: Schema
     """What it is declared to be."""
@@ -57,6 +82,11 @@ class OwnTable:
     """Transactions on it."""
     rows: SearchStrategy[str]
     """A row of it as VALUES has it."""
+    plain: tuple[Statement, ...] = ()
+    """Those of the transactions that are texts."""
+    varied: bool = True
+    """Whether there are others."""
+    _inits: dict[str, Statement] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -83,8 +113,82 @@ class OwnTable:
         known = {text: read(text) for text in texts}
         every = [st.just(known[s]) if isinstance(s, str) else s.map(read) for s in statements]
         return cls(
-            schema, st.one_of(every), own_rows(schema, constants(texts)) if rows is None else rows
+            schema,
+            st.one_of(every),
+            own_rows(schema, constants(texts)) if rows is None else rows,
+            tuple(known.values()),
+            len(texts) < len(statements),
         )
+
+    def transactions(self, *, sessions: bool = False) -> SearchStrategy[OwnTransaction]:
+        """A transaction; with ``sessions`` it may share one with others."""
+        of = st.integers(0, 2 if sessions else 0)
+        return st.builds(OwnTransaction, self.statements, TIMES, of)
+
+    def litmus(self, parts: Sequence[OwnTransaction], rows: Sequence[str]) -> Litmus:
+        """A litmus test of these transactions, on a table with these rows, each of one commit."""
+        names = [f"t{k}" for k in range(1, len(parts) + 1)]
+        named = dict(zip(names, parts, strict=True))
+        sessions = {name: f"s{one.session}" for name, one in named.items() if one.session}
+        return Litmus(
+            "drawn", "", "", self.schemas, tuple(map(self.init, rows)),
+            {name: one.statement for name, one in named.items()},
+            schedule_at({name: one.times for name, one in named.items()}, sessions),
+            clients={name: Client(session=session) for name, session in sessions.items()},
+        )  # fmt: skip
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The table by its name."""
+        return {self.schema.name: self.schema}
+
+    def init(self, row: str) -> Statement:
+        """The statement that puts in a row; each is read once."""
+        if row not in self._inits:
+            sql = f"INSERT INTO {self.schema.name} VALUES {row}"
+            self._inits[row] = read_statement(sql, self.schemas)
+        return self._inits[row]
+
+    def later(self, part: OwnTransaction, by: int) -> OwnTransaction:
+        """A transaction that starts so much later."""
+        return part._replace(times=part.times._replace(start=part.times.start + by))
+
+    def ends(self, part: OwnTransaction) -> int:
+        """When it commits."""
+        return part.times.end
+
+    def instead(self, part: OwnTransaction, other: OwnTransaction) -> OwnTransaction | None:
+        """The statement of the other one at the times of the first."""
+        return part._replace(statement=other.statement)
+
+    def cores(
+        self, asked: BetweenLevels, *, least: int, most: int
+    ) -> list[SmallestTest[OwnTransaction]]:
+        """The smallest tests of which holds what is asked; IsolitmusError if none is known."""
+        others = samples(self.statements, SAMPLES) if self.varied else []
+        statements = {one.sql: one for one in (*self.plain, *others)}
+        rows = {self.init(row).sql: row for row in samples(self.rows, SAMPLES)}
+        inits = list(map(self.init, rows.values()))
+        more = self.transactions()
+        known = list(statements.values())
+        found = []
+        for test in searched(asked, self.schemas, known, inits, most):
+            times = times_in(test)
+            core = SmallestTest(
+                tuple(
+                    OwnTransaction(statements[one.sql], times[name])
+                    for name, one in test.transactions.items()
+                ),
+                tuple(rows[one.sql] for one in test.init),
+                more,
+            )
+            last = (OwnTransaction(one, Times(0, 0)) for one in known)
+            whole = completed(asked, self, core, last, least)
+            if whole is not None:
+                found.append(whole)
+        if not found:
+            raise too_few(asked, least)
+        return found
 
 
 def declared(table: str | Schema) -> Schema:

@@ -21,6 +21,7 @@ from isolitmus.model.combine import conjunction, with_axioms
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.catalogue import level, protocol, relatives, scope
+from isolitmus.specs.catalogue import spec as named_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -221,10 +222,11 @@ def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> Abort:
     return Abort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
 
 
-def needless(spec: Spec, promised: Spec, exception: str) -> tuple[Spec, Spec]:
+def needless(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, Spec]:
     """Two specs: what the first admits and the second forbids is a needless abort with the exception.
     The first is the level with the checks that stand before the exception, the second the exception's.
     """
+    spec, promised = named_spec(spec), named_spec(promised)
     names = [axiom.name for axiom in spec.axioms]
     before = spec.axioms[: names.index(exception)]
     silent = conjunction(promised, with_axioms(spec, before, ""), promised.name)

@@ -194,12 +194,12 @@ def _certified(
     return replace(none, certificate=Certificate(name, claim, tuple(refuted), trusted, (a, b)))
 
 
-def same_format(*specs: Spec) -> str:
+def same_format(*specs: SpecLike) -> str:
     """The format that specs are of; IsolitmusError if that is not one."""
     named = {
-        format_named(spec.format).searched_as or spec.format: spec.name
-        for spec in specs
-        if spec.format is not None
+        format_named(one.format).searched_as or one.format: one.name
+        for one in map(spec, specs)
+        if one.format is not None
     }
     if len(named) > 1:
         parts = " and ".join(f"{name} of format {form}" for form, name in named.items())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
@@ -15,26 +16,29 @@ from isolitmus.checker.separation import separate
 from isolitmus.checker.telling.report import Demonstration, Replay, demo_page
 from isolitmus.checker.telling.words import because, serial_words
 from isolitmus.cli.made import made
-from isolitmus.cli.options import Json
-from isolitmus.cli.output import print_json, progress, say, writes
+from isolitmus.cli.options import Json, Memory, Time, budget
+from isolitmus.cli.output import print_json, progress, say, warn, writes
 from isolitmus.cli.remedies import advice
 from isolitmus.conformance.engines import open_engine
-from isolitmus.model.errors import EngineUnavailable, TimeLimit
+from isolitmus.model.errors import EngineUnavailable, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
 from isolitmus.specs import protocol, scope, spec
 from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from isolitmus.checker.answer import Separation
+    from isolitmus.model.budget import Budget
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
     Carry = Callable[[Litmus, Spec], Run]
 
 __all__ = ["demo"]
+
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +96,16 @@ def demo(
         "report"
     ),
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Predict only.")] = False,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if predicted and observed differ, else 4 if not all was replayed that should have been,
-    else 0.
+    """Exit status 1 if predicted and observed differ, or nothing is found; else 4 if not all was replayed that should have
+    been, 3 if that is so because a limit ended the work; else 0.
     """
-    found = [_ask(question, quiet=as_json) for question in QUESTIONS]
-    with _Engines(not no_spark) as engines:
+    within = budget(time, memory)
+    found = [_ask(question, within, quiet=as_json) for question in QUESTIONS]
+    with _Engines(not no_spark, within) as engines:
         findings = [
             Demonstration(
                 answer,
@@ -112,6 +119,7 @@ def demo(
         ]
     runs = [r for finding in findings for r in finding.replays]
     differing = sum(bool(r.differences) for r in runs)
+    ended = next((answer.ended for answer in found if answer.ended is not None), engines.ended)
     headline = _headline(runs, differing, engines.missing)
     path = out / "report.html"
     write_whole(path, demo_page(findings, headline, made()))
@@ -125,53 +133,65 @@ def demo(
                 "runs": [_run_json(r) for r in runs],
                 "report": str(path),
                 "missing": engines.missing,
+                "ended": ended,
             }
         )
     else:
         say(headline)
         say(f"Report: {path}")
-    if differing or not all(answer.found for answer in found):
+    if differing or any(answer.found is False for answer in found):
         return 1
+    if ended is not None:
+        warn(f"{ended}; what was not found or replayed until then is unknown")
+        return Limit.status
     return 4 if engines.missing and not no_spark else 0
 
 
 class _Engines:
     """The model, and real Delta for as long as it can be had: ``missing`` says why it cannot, or no more."""
 
-    def __init__(self, spark: bool) -> None:
+    def __init__(self, spark: bool, within: Budget) -> None:
         self.missing = "" if spark else "--no-spark"
+        self.ended: str | None = None
+        self._within = within
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self._delta: Carry | None = None
         if not self.missing:
-            with self._or_missing(), progress("starting Spark with Delta"):
-                self._delta = self._stack.enter_context(open_engine("delta"))
+            self._delta = self._or_missing("starting Spark with Delta", self._opened)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    @contextmanager
-    def _or_missing(self) -> Iterator[None]:
+    def _opened(self) -> Carry:
+        return self._stack.enter_context(open_engine("delta"))
+
+    def _or_missing(self, title: str, work: Callable[[], Done]) -> Done | None:
+        """What comes of some work of the engine; None, and why, where that cannot be had or a limit ended it."""
         try:
-            yield
-        except (EngineUnavailable, TimeLimit) as error:
+            with self._within.interrupting(), progress(title):
+                return work()
+        except (EngineUnavailable, Limit) as error:
             self._delta, self.missing = None, str(error)
+            if self._within.spent() is not None:
+                self.ended = str(error)
+            return None
 
     def predict(self, litmus: Litmus, spec: Spec) -> Judged:
         return run(litmus, spec)
 
     def observe(self, litmus: Litmus, spec: Spec) -> Judged | None:
         """What real Delta does; None where it cannot be had."""
-        observed = None
-        if self._delta is not None:
-            with self._or_missing(), progress(f"replaying {litmus.name} under {spec.name}"):
-                observed = Judged(litmus, self._delta(litmus, spec))
-        return observed
+        if self._delta is None:
+            return None
+        title = f"replaying {litmus.name} under {spec.name}"
+        done = self._or_missing(title, partial(self._delta, litmus, spec))
+        return None if done is None else Judged(litmus, done)
 
 
-def _ask(question: DemoQuestion, *, quiet: bool) -> Separation:
+def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
     a, b, unexplained = question.a, question.b, question.unexplained
     with progress(f"separate {a} {b}") as tell:
         answer = separate(
@@ -179,6 +199,7 @@ def _ask(question: DemoQuestion, *, quiet: bool) -> Separation:
             spec(b),
             scope(UNIVERSE),
             unexplained=unexplained,
+            budget=within,
             progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
         )
     answer = replace(answer, litmus=answer.file)  # it is saved

@@ -11,9 +11,9 @@ import typer
 from isolitmus.checker.explaining import explain as explain_text
 from isolitmus.checker.explaining import stopped_after, stopped_at
 from isolitmus.cli.forms import Forms
-from isolitmus.cli.options import Json
+from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import say, warn
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.exceptions_file import exception_of
 from isolitmus.specs.files import is_there, read_text
 from isolitmus.specs.limits import TEXT
@@ -53,12 +53,15 @@ def explain(
         typer.Option(metavar="V", help="With --table: the version that your job had read."),
     ] = None,
     as_: Annotated[str | None, FORMS.option] = None,
+    time: Time = None,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> int:
     """With --table and a version alone, no text is read: whom the commits there can have stopped. Exit status 2 if the
     text has no conflict that is known (of other errors of a write a sentence says what they are), or the log does not have
-    what it says; else 0.
+    what it says; 3 if a limit ended the work; else 0.
     """
+    within = budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
     if table is None and (version is not None or failed_after is not None):
         raise IsolitmusError(
@@ -66,23 +69,24 @@ def explain(
         )
     if version is not None and failed_after is not None:
         raise IsolitmusError("--version and --failed-after say the same of a log; give one of them")
-    found = _found(file, None if table is None else Path(table), version, failed_after)
+    path = None if table is None else Path(table)
+    if file is None and path is not None and version is not None:
+        found: Diagnosis | StoppedBy = stopped_at(path, version, within)
+    elif file is None and path is not None and failed_after is not None:
+        found = stopped_after(path, failed_after, within)
+    else:
+        text, label = _text(file)
+        found = explain_text(
+            text, table=path, version=version, failed_after=failed_after, label=label, budget=within
+        )
     form.show([found], found.to_json)
     if not form.quiet:
         for line in found.lines():
             say(line)
-    return 0
-
-
-def _found(
-    file: str | None, table: Path | None, version: int | None, failed_after: int | None
-) -> Diagnosis | StoppedBy:
-    if file is None and table is not None and version is not None:
-        return stopped_at(table, version)
-    if file is None and table is not None and failed_after is not None:
-        return stopped_after(table, failed_after)
-    text, label = _text(file)
-    return explain_text(text, table=table, version=version, failed_after=failed_after, label=label)
+    if found.ended is None:
+        return 0
+    warn(f"{found.ended}; what was not looked at until then is unknown")
+    return Limit.status
 
 
 def _text(file: str | None) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from isolitmus.model.exploration import Batch
 from isolitmus.model.readable import Readable
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.text_digest import text_digest
+from isolitmus.specs.catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.model.engine import Carries
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = [
     "Explored",
@@ -52,12 +54,13 @@ Case = tuple["Litmus", "Spec"]
 """A litmus test under a protocol."""
 
 
-def differences(test: Litmus, under: Spec, carry: Carries) -> tuple[str, ...]:
+def differences(test: Litmus, under: SpecLike, carry: Carries) -> tuple[str, ...]:
     """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
 
     Raises what the engine raises, and UndeterminedError for a test of which the model says nothing: SeveralRuns if it
     says several runs, and the engine's is one of them.
     """
+    under = protocol(under)
     try:
         predicted = run(test, under)
     except SeveralRuns as several:
@@ -143,7 +146,7 @@ class Explored(Readable):
 
 
 def drawn(
-    tests: SearchStrategy[Litmus], count: int, seed: int, protocols: Sequence[Spec]
+    tests: SearchStrategy[Litmus], count: int, seed: int, protocols: Sequence[SpecLike]
 ) -> list[Case]:
     """So many litmus tests, each under one of the protocols; one seed draws the same ones again."""
     found: list[Case] = []
@@ -162,7 +165,9 @@ def digest(pairs: Iterable[Case]) -> str:
     return text_digest(json.dumps(texts))
 
 
-def drawn_today(batch: Batch, tests: SearchStrategy[Litmus], protocols: Sequence[Spec]) -> Batch:
+def drawn_today(
+    batch: Batch, tests: SearchStrategy[Litmus], protocols: Sequence[SpecLike]
+) -> Batch:
     """A batch with the digest of the tests that its seed draws today."""
     return replace(batch, drawn=digest(drawn(tests, batch.count, batch.seed, protocols)))
 
@@ -171,13 +176,13 @@ def _drawing(
     tests: SearchStrategy[Litmus],
     count: int,
     seed: int,
-    protocols: Sequence[Spec],
+    protocols: Sequence[SpecLike],
     *phases: Phase,
 ) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
     """Hypothesis' decorators for a function of a litmus test and a protocol. What is drawn depends on the names of
     the protocols, not on their texts.
     """
-    of = {spec.name: spec for spec in protocols}
+    of = {spec.name: spec for spec in map(protocol, protocols)}
     given_pairs = given(st.tuples(tests, st.sampled_from(tuple(of))))
     options = settings(
         max_examples=count,
@@ -213,7 +218,7 @@ def explore(
     seed: int,
     carry: Carries,
     *,
-    protocols: Sequence[Spec],
+    protocols: Sequence[SpecLike],
     at_once: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Explored:
@@ -236,11 +241,12 @@ def explore(
     answers: list[tuple[str, ...] | UndeterminedError] = []
 
     def first() -> Mismatch | None:
-        """The first of the tests that differ, as it was drawn."""
-        unlike = (
-            (pair, a) for pair, a in zip(pairs, answers, strict=False) if isinstance(a, tuple) and a
+        """The first of the tests that differ, as it was drawn, of all that were carried out."""
+        unlike = ((pair, known.get((str(pair[0]), pair[1].name))) for pair in pairs)
+        return next(
+            (Mismatch(test, by.name, a) for (test, by), a in unlike if isinstance(a, tuple) and a),
+            None,
         )
-        return next((Mismatch(test, under.name, said) for (test, under), said in unlike), None)
 
     try:
         with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:

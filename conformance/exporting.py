@@ -26,6 +26,7 @@ from isolitmus.model.delta_log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import IsolitmusError, Refused, printable
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.statement import Read, Vacuum
+from isolitmus.specs.catalogue import protocol
 from isolitmus.specs.placeholders import ALIAS, INIT
 from isolitmus.specs.spark_ddl import table_ddl
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Rows
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["ExportForm", "exported"]
 
@@ -127,7 +129,7 @@ class ExportedTest:
     """The rows at the end, as literals."""
 
 
-def exported(tests: Sequence[tuple[Litmus | HistoryTest, Spec]], form: ExportForm) -> str:
+def exported(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: ExportForm) -> str:
     """The text of a file with each litmus test under its protocol. Refused for what cannot be said so.
 
     >>> from isolitmus.specs import litmus, protocol
@@ -135,7 +137,7 @@ def exported(tests: Sequence[tuple[Litmus | HistoryTest, Spec]], form: ExportFor
     >>> next(line for line in text.splitlines() if line.startswith("def test"))
     'def test_insert_last_at_serializable(delta_spark, delta_race):'
     """
-    found = [_exported(test, spec, form) for test, spec in tests]
+    found = [_exported(test, protocol(under), form) for test, under in tests]
     names = [each.name for each in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

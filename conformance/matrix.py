@@ -9,6 +9,7 @@ from isolitmus.conformance.agreement import unlike
 from isolitmus.conformance.together import together
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.model.matrix import NOT_MODELLED, Cell
+from isolitmus.specs.catalogue import protocol as named_protocol
 from isolitmus.specs.matrix_file import case
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
     from isolitmus.model.engine import Carries, Engine
     from isolitmus.model.matrix import Matrix, Place
-    from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["observe"]
 
 
 def observe(
     matrix: Matrix,
-    places: Iterable[tuple[Place, Spec]],
+    places: Iterable[tuple[Place, SpecLike]],
     engine: Engine,
     carry: Carries,
     *,
@@ -33,8 +34,8 @@ def observe(
     a time. Nothing is observed where it refuses the case.
     """
 
-    def seen(at: tuple[Place, Spec]) -> Cell:
-        place, protocol = at
+    def seen(at: tuple[Place, SpecLike]) -> Cell:
+        place, protocol = at[0], named_protocol(at[1])
         try:
             test = case(matrix, place)
             predicted = run(test, protocol)

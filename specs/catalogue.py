@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fnmatch import filter as matching
 from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
@@ -45,6 +46,7 @@ __all__ = [
     "matrices",
     "matrix",
     "protocol",
+    "protocol_names",
     "protocols",
     "scope",
     "scopes",
@@ -111,6 +113,29 @@ def databricks_protocol(name: str) -> str:
     if short is not None and short["matrix"] == "-files":
         return plain
     return f"{plain}@{runtime}{photon}"
+
+
+def protocol_names(text: str) -> tuple[str, ...]:
+    """The names of the protocols that a text in a file stands for: its own, a short name for Databricks' page, either with a
+    release of Databricks Runtime, or all that a pattern matches, also with a release.
+
+    UnknownName for none, and for a release of which a protocol says nothing.
+
+    >>> protocol_names("databricks@15.4"), protocol_names("delta-write-*")
+    (('databricks-write-serializable-newest-rows@14.3',), ('delta-write-serializable', 'delta-write-serializable-repaired'))
+    """
+    known = shipped("protocols")
+    if text in known:
+        return (text,)
+    plain, at, release = text.partition("@")
+    found = matching(known, plain) if "*" in plain else [plain]
+    if not found:
+        raise UnknownName(f"no protocol matches '{plain}'")
+    try:
+        names = [protocol(f"{name}{at}{release}").name for name in found]
+    except SpecError as error:
+        raise UnknownName(str(error).splitlines()[0].partition(": ")[2]) from None
+    return tuple(dict.fromkeys(names))
 
 
 def levels(log: str = DELTA) -> list[str]:

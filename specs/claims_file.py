@@ -7,7 +7,6 @@ and a table for each claim. Its recorded verdict has to be the one that its reco
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -25,7 +24,7 @@ from isolitmus.model.claim import (
     FigureStatement,
     claim_order,
 )
-from isolitmus.model.errors import IsolitmusError, LitmusError, SpecError, UnknownName, near
+from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import catalogue
 from isolitmus.specs.engines import engines as engine_names
@@ -313,18 +312,8 @@ def _protocols(given: Node) -> tuple[str, ...]:
     known = shipped("protocols")
     found: dict[str, None] = {}
     for text in texts:
-        plain, at, runtime = text.partition("@")
-        matching = [name for name in known if fnmatchcase(name, plain)]
-        if not matching:
-            given.refuse(f"{given}.under names no protocol: '{plain}'{near(plain, known)}")
-        for name in matching if at else ():
-            try:
-                catalogue.protocol(f"{name}@{runtime}")
-            except IsolitmusError as error:
-                why = str(error).splitlines()[0]
-                why = why.partition(": ")[2] if isinstance(error, SpecError) else why
-                given.refuse(f"{given}.under: {text}: {why}")
-        found |= dict.fromkeys(f"{name}{at}{runtime}" for name in matching)
+        problem = f"{given}.under names no protocol: '{text}'"
+        found |= dict.fromkeys(given.meant(problem, text, known, catalogue.protocol_names))
     return tuple(found)
 
 
@@ -384,7 +373,10 @@ _matrix_of = cache(catalogue.matrix)
 
 def _separate(given: Node) -> Iterator[AskedSeparation]:
     specs = given.named(
-        "separate", "level or protocol", [*shipped("levels"), *shipped("protocols")]
+        "separate",
+        "level or protocol",
+        [*shipped("levels"), *shipped("protocols")],
+        catalogue.protocol_names,
     )
     if len(specs) != 2:
         given.refuse(f"{given}.separate names {len(specs)} specs; two are wanted")

@@ -13,21 +13,31 @@ from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
 from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.confs import CONFS, SET
+from isolitmus.specs.catalogue import protocol_names
+from isolitmus.specs.confs import (
+    AUTO_MERGE,
+    CONFS,
+    SET,
+    overwrites_dynamically,
+    with_overwrite_mode,
+)
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
 from isolitmus.specs.shelf import shipped
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql import read_statement, syntax_of
+from isolitmus.specs.sql_merges import starred
 from isolitmus.specs.toml_file import NAME, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
     from isolitmus.model.client import Aside
     from isolitmus.model.schema import Schema
+    from isolitmus.specs.apart import Feature
     from isolitmus.specs.toml_file import Node
 
-__all__ = ["CLIENT", "conf_value", "read_client", "read_confs"]
+__all__ = ["CLIENT", "conf_value", "read_client", "read_confs", "under_confs"]
 
 CLIENT = ("before", "let", "conf", "session", "app", "protocol")
 """The keys that every transaction may have."""
@@ -61,7 +71,10 @@ def _protocol(given: Node) -> str | None:
     name: str = given.get("protocol", str)
     known = shipped("protocols")
     if name not in known:
-        given.refuse(f"{given}.protocol: no protocol '{name}'{near(name, known)}")
+        names = given.meant(f"{given}.protocol: no protocol '{name}'", name, known, protocol_names)
+        if len(names) > 1:
+            given.refuse(f"{given}.protocol is '{name}', which is {len(names)} protocols; name one")
+        (name,) = names
     other = next((key for key in given.value if key not in PLAIN), None)
     if other is not None:
         both = {"a protocol of its own", "more than sql and let"}
@@ -73,6 +86,25 @@ def read_confs(given: Node) -> dict[str, str]:
     """``conf = { key = value }``."""
     confs = given.inner("conf", {})
     return {key: conf_value(confs, key, value) for key, value in confs.value.items()}
+
+
+def under_confs(
+    statement: st.Statement, confs: Mapping[str, str], refuse: Callable[[str], NoReturn], at: str
+) -> st.Statement:
+    """The statement as the confs of its session have it do what it does; refused, with the place, for what is not
+    modelled with them.
+    """
+    changed = with_overwrite_mode(statement, confs)
+    found: set[Feature] = set()
+    if changed is not statement and overwrites_dynamically(confs):
+        found.add("a dynamic partition overwrite")
+    if confs.get(AUTO_MERGE, "false").lower() == "true":
+        found.add("the conf schema.autoMerge.enabled")
+        if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
+            found.add("the * of a MERGE")
+    if found:
+        refuse_together(features(statement) | found, refuse, at)
+    return changed
 
 
 def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:

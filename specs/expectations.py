@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import filter as matching
 from typing import TYPE_CHECKING, cast
 
 from isolitmus.model.conflict import CONFLICTS
@@ -14,6 +13,7 @@ from isolitmus.model.litmus import Expectation
 from isolitmus.model.query import items_of
 from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.statement import Read, statements_of
+from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.engines import engines
 from isolitmus.specs.files import is_file
 from isolitmus.specs.shelf import shipped
@@ -76,14 +76,32 @@ def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
     """Whose expectations are written where; those of all protocols that a pattern matches (``databricks-*``), but
     for those that have their own.
     """
+    named = {who: _names(who, given, of.path) for who, given in expect.items()}
+    own: dict[str, str] = {}
+    for who, names in named.items():
+        if "*" not in who:
+            (name,) = names
+            if name in own:
+                expect.at(who).refuse(
+                    f"[{expect.at(who)}] is of {name}, as [{expect.at(own[name])}]; leave one of the two out"
+                )
+            own[name] = who
+    for who, names in named.items():
+        for name in names:
+            if own.get(name, who) == who:
+                yield name, expect.at(who)
+
+
+def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
+    """The protocols or the release of an engine that expectations are of; others are refused, for no run is of them."""
     known = shipped("protocols")
-    for who, given in expect.items():
-        matched = matching(known, who) if "*" in who else [who]
-        if not matched or "*" not in who:
-            _refuse_unknown(who, given, of.path)
-        for name in matched:
-            if name == who or name not in expect.value:
-                yield name, given
+    of_release = any(
+        who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
+    )
+    of_file = path is not None and NAME.fullmatch(who) and is_file(path.parent / f"{who}.cat")
+    if of_release or (of_file and who not in known):
+        return (who,)
+    return given.meant(f"[{given}] is of no protocol", who, known, protocol_names)
 
 
 def read_expectation(given: Node, of: Expected) -> Expectation:
@@ -124,19 +142,6 @@ def _refuse_nothing(given: Node, of: Expected) -> None:
             f"{f'[{given}]' if given.path else 'the file'} expects nothing, so no run could be otherwise; add"
             f' outcome = {{ {name} = "committed" }}, or what else is expected'
         )
-
-
-def _refuse_unknown(who: str, given: Node, path: Path | None) -> None:
-    """Refuse what is no protocol of the catalogue or beside the file, and no release of an engine: no run is of
-    others.
-    """
-    known = shipped("protocols")
-    if who in known or any(
-        who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
-    ):
-        return
-    if path is None or not NAME.fullmatch(who) or not is_file(path.parent / f"{who}.cat"):
-        given.refuse(f"[{given}] is of no protocol{near(who, known)}")
 
 
 def _by_transaction(given: Node, key: str, of: Expected) -> Node:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.model.workload import Workload
 from isolitmus.specs.confs import with_overwrite_mode
 from isolitmus.specs.files import read_text
 from isolitmus.specs.job_text import job_text, parametrised, statements_in
@@ -25,10 +27,11 @@ from isolitmus.specs.workload_file import read_workload, workload_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.model.workload import JobStatement
+    from isolitmus.specs.catalogue import NameOrPath
     from isolitmus.specs.logged_tables import LoggedDeclaration
 
-__all__ = ["with_statement", "workload", "workloads"]
+__all__ = ["as_workload", "with_statement", "workload", "workloads"]
 
 TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
 KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
@@ -73,6 +76,15 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
             f"no workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
+
+
+def as_workload(given: Workload | NameOrPath) -> Workload:
+    """The workload with this name or in this file; a workload as it is.
+
+    >>> as_workload(as_workload("shop")).name
+    'shop'
+    """
+    return given if isinstance(given, Workload) else workload(fspath(given))
 
 
 def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:

@@ -23,16 +23,13 @@ from isolitmus.model.statement import (
 )
 from isolitmus.model.unknown import unknown_parts
 from isolitmus.model.workload import Job, JobStatement
-from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.client_file import conf_value
+from isolitmus.specs.client_file import conf_value, under_confs
 from isolitmus.specs.confs import (
     JOB_CONFS,
     OVERWRITE_MODE,
     SET,
     overwrites_dynamically,
-    with_overwrite_mode,
 )
-from isolitmus.specs.features import features
 from isolitmus.specs.inferring import inferred
 from isolitmus.specs.parameters import CLOCKS, parameters
 from isolitmus.specs.sql import resolve
@@ -161,17 +158,10 @@ class JobReader:
             number += 1
             title = (name, number if several else 0)
             one = self.statement(title, text, node, _ReadWith(types, let, confs))
-            yield self.with_confs(one, confs, node)
+            changed = under_confs(one.statement, confs, node.refuse, f"{node}.sql")
+            yield replace(one, statement=changed, conf=dict(confs))
         if not number:
             node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
-
-    def with_confs(self, one: JobStatement, confs: Mapping[str, str], node: Node) -> JobStatement:
-        """A statement in a session with these confs."""
-        statement = with_overwrite_mode(one.statement, confs)
-        if statement is not one.statement and overwrites_dynamically(confs):
-            found = features(statement) | {"a dynamic partition overwrite"}
-            refuse_together(found, node.refuse, f"{node}.sql")
-        return replace(one, statement=statement, conf=dict(confs))
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]

@@ -10,6 +10,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
+from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.index_file import read_scan
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from isolitmus.model.statement import Statement
     from isolitmus.specs.apart import Feature
 
-__all__ = ["read_scope", "with_jobs"]
+__all__ = ["SCOPE", "read_scope", "with_jobs"]
 
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
+"""What a statement must be able to stand beside to be part of a scope."""
 
 
 def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
@@ -92,7 +94,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         readers,
         tuple(sorted(set(sizes))),
         noops,
-        varied.named("protocols", "protocol", shipped("protocols")),
+        varied.named("protocols", "protocol", shipped("protocols"), protocol_names),
         varied.named("levels", "level", shipped("levels")),
         text,
         path,

@@ -11,13 +11,13 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from isolitmus.model.casting import rescaled
-from isolitmus.model.errors import LitmusError, brief, excerpt, near
+from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
 from isolitmus.model.failing import RANGES, EvaluationError
 from isolitmus.model.values import sort_rows
 from isolitmus.specs.limits import DEEPEST, ENTRIES, TEXT, deeper, inner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.sql_types import Type
     from isolitmus.model.values import Row, Rows, Value
@@ -198,13 +198,38 @@ class Node:
         if size > most:
             self.refuse(f"{self.under(key)} has {size:,} {of}; at most {most:,} are read")
 
-    def named(self, key: str, what: str, known: Iterable[str]) -> tuple[str, ...]:
-        """Names of specs in the catalogue, or paths of theirs."""
-        names = self.strings(key)
-        for name in names:
-            if name not in known and not name.endswith(".cat"):
-                self.refuse(f"{self.under(key)} names no {what}: '{name}'{near(name, known)}")
-        return names
+    def named(
+        self,
+        key: str,
+        what: str,
+        known: Collection[str],
+        meant: Callable[[str], tuple[str, ...]] | None = None,
+    ) -> tuple[str, ...]:
+        """Names of specs in the catalogue, or paths of theirs; other names stand for those that are ``meant``."""
+        found: dict[str, None] = {}
+        for name in self.strings(key):
+            if name in known or name.endswith(".cat"):
+                found[name] = None
+            else:
+                problem = f"{self.under(key)} names no {what}: '{name}'"
+                found |= dict.fromkeys(self.meant(problem, name, known, meant))
+        return tuple(found)
+
+    def meant(
+        self,
+        problem: str,
+        name: str,
+        known: Collection[str],
+        meant: Callable[[str], tuple[str, ...]] | None,
+    ) -> tuple[str, ...]:
+        """The names in the catalogue that another name stands for; refused if it stands for nothing."""
+        if meant is not None:
+            try:
+                return meant(name)
+            except UnknownName as error:
+                if "@" in name:
+                    self.refuse(f"{problem}; {error}")
+        self.refuse(f"{problem}{near(name, known)}")
 
     def strings(self, key: str) -> tuple[str, ...]:
         """The texts in the list that a key has; none if it is left out."""

@@ -13,12 +13,9 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.query import sources
 from isolitmus.model.raw import Raw
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.client_file import CLIENT, read_client, read_confs
+from isolitmus.specs.client_file import CLIENT, read_client, read_confs, under_confs
 from isolitmus.specs.confs import (
-    AUTO_MERGE,
     OVERWRITE_MODE,
-    overwrites_dynamically,
-    with_overwrite_mode,
 )
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
@@ -26,8 +23,7 @@ from isolitmus.specs.limits import TRANSACTIONS
 from isolitmus.specs.raw_file import RAW_KEYS, check_together, read_raw, read_target
 from isolitmus.specs.reached import grow, reached
 from isolitmus.specs.sequence_file import each_transaction, refuse_sequence
-from isolitmus.specs.sql import syntax_of, tables_named
-from isolitmus.specs.sql_merges import starred
+from isolitmus.specs.sql import tables_named
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.toml_file import shown
 from isolitmus.specs.transaction_sql import TransactionContext, read_sql
@@ -152,14 +148,5 @@ def with_confs(
         confs = kept | dict(client.conf)
         if client.write is not None and "partitionOverwriteMode" in client.write.options:
             confs[OVERWRITE_MODE] = client.write.options["partitionOverwriteMode"]
-        statement = statements[name]
-        found = set(features(statement))
-        if confs.get(AUTO_MERGE, "false").lower() == "true":
-            found.add("the conf schema.autoMerge.enabled")
-        if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
-            found.add("the * of a MERGE")
-        done[name] = with_overwrite_mode(statement, confs)
-        if done[name] is not statement and overwrites_dynamically(confs):
-            found.add("a dynamic partition overwrite")
-        refuse_together(found, document.refuse, f"transactions.{name}")
+        done[name] = under_confs(statements[name], confs, document.refuse, f"transactions.{name}")
     return done

@@ -56,6 +56,8 @@ def test_every_command_is_there():
     assert keys("## 1. Commands") == set(VERBS)
     options = {name: str([p.opts for p in VERB(None, name).params]) for name in VERBS}
     assert {name for name, those in options.items() if "--json" not in those} == {"install"}
+    for limit in ("--time", "--memory"):
+        assert [name for name, those in options.items() if limit not in those] == []
 
 
 def test_every_form_of_a_verb_is_there():

@@ -121,6 +121,8 @@ class Diagnosis(Readable):
     """The commit that stopped it, if the table's log was looked at."""
     later: LogCommit | None = None
     """The first commit after that by the same command as the aborted job: perhaps its next attempt."""
+    ended: str | None = None
+    """The limit that ended the work, if one did: what is not here was not looked at."""
 
     @property
     def facts(self) -> ConflictFacts:
@@ -151,7 +153,9 @@ class Diagnosis(Readable):
 
     @cached_property
     def example(self) -> ReplayedExample | None:
-        """The example that is most like it, executed on the model; None if the catalogue has none."""
+        """The example that is most like it, executed on the model; None if the catalogue has none, or a limit came first."""
+        if self.ended is not None:
+            return None
         found = self.known.example(self.facts)
         under = None if found is None else found.protocol(self.facts)
         if found is None or under is None:
@@ -189,6 +193,7 @@ class Diagnosis(Readable):
             "next": list(self.next_steps()),
             "example": None if example is None else example.to_json(),
             "page": self.known.page,
+            "ended": self.ended,
         }
 
     def __repr__(self) -> str:
@@ -332,6 +337,8 @@ class StoppedBy(Readable):
     """The version that a refused job had read."""
     commits: tuple[Stopper, ...]
     """The commits after it."""
+    ended: str | None = None
+    """The limit that ended the work, if one did: further commits may be there."""
 
     def to_json(self) -> dict[str, object]:
         """As docs/interface.md, 6, has it."""
@@ -343,14 +350,19 @@ class StoppedBy(Readable):
             }
             for one in self.commits
         ]
-        return {"table": self.table, "after": self.after, "commits": commits}
+        return {
+            "table": self.table,
+            "after": self.after,
+            "commits": commits,
+            "ended": self.ended,
+        }
 
     def __repr__(self) -> str:
         return few(self.lines(), 60)
 
     def lines(self) -> Iterator[str]:
         """The commits for a person."""
-        if not self.commits:
+        if not self.commits and self.ended is None:
             yield f"{self.table}: nothing was committed after version {self.after}: no conflict stopped your job"
         for one in self.commits:
             yield one.commit.words

@@ -66,9 +66,9 @@ def _instance(template: Template, outside: Sequence[Read], besides: Sequence[str
 
 
 def _on_tables() -> SearchStrategy[Litmus]:
-    from isolitmus.checker.strategies import litmus_tests
+    from isolitmus.checker.delta.table_strategies import any_tests
 
-    return litmus_tests(least=2, most=4, sessions=True)
+    return any_tests(least=2, most=4, partitioned=None, tracked=False, sessions=True)
 
 
 def _raw() -> SearchStrategy[Litmus]:

@@ -20,6 +20,7 @@ from isolitmus.checker.searching.orders import Orders
 from isolitmus.checker.worded import Worded
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
+from isolitmus.specs.catalogue import protocol as named_protocol
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.locking.ends import End
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Schedule
-    from isolitmus.model.spec import Spec
+    from isolitmus.specs.catalogue import SpecLike
 
 __all__ = ["MOST", "CountedEnd", "Interleavings", "interleavings"]
 
@@ -162,7 +163,7 @@ class Interleavings(Worded, Tabular):
         }
 
 
-def interleavings(litmus: Litmus, protocol: Spec) -> Interleavings:
+def interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
     """Follow all interleavings of the steps of a litmus test, and say what comes out of them.
 
     Each outcome is compared with every serial order of the transactions that committed, by the tables, the rows that
@@ -176,6 +177,7 @@ def interleavings(litmus: Litmus, protocol: Spec) -> Interleavings:
     []
     """
     start = monotonic()
+    protocol = named_protocol(protocol)
     if not format_named(litmus.format).steps:
         raise IsolitmusError(
             f"{litmus.name} is of format {litmus.format}, whose transactions have no steps that could be interleaved"

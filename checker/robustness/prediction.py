@@ -24,6 +24,8 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
+from isolitmus.specs.catalogue import protocol as named_protocol
+from isolitmus.specs.job_files import as_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["JobPrediction", "Meeting", "predict_pair", "predict_workload"]
 
@@ -128,8 +131,8 @@ class JobPrediction(Readable):
 
 
 def predict_workload(
-    workload: Workload,
-    protocol: Spec,
+    workload: Workload | NameOrPath,
+    protocol: SpecLike,
     *,
     examples: bool = True,
     processes: int = 1,
@@ -160,6 +163,7 @@ def predict_workload(
     cleanup overtaken by cleanup: when both have the same :day
     """
     start = monotonic()
+    workload, protocol = as_workload(workload), named_protocol(protocol)
     Instances(workload).check_domains()
     losers = [one.name for one in _writers(workload)]
     if not losers:
@@ -271,14 +275,14 @@ def predict_pair(
     cast: Instances,
     loser: JobStatement,
     winner: JobStatement,
-    protocol: Spec,
+    protocol: SpecLike,
     *,
     examples: bool = True,
 ) -> Meeting:
     """How a statement ends that another one overtakes, under a protocol."""
     if not cast.workload.overlap(loser.job, winner.job):
         return Meeting(loser.name, winner.name, "apart")
-    pair = _Pair(cast, loser, winner, protocol)
+    pair = _Pair(cast, loser, winner, named_protocol(protocol))
     return pair.meeting() if examples else pair.proposal()
 
 

@@ -37,6 +37,8 @@ from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.readable import Readable
 from isolitmus.model.statement import Read
 from isolitmus.model.workload import JobStatement
+from isolitmus.specs.catalogue import protocol as named_protocol
+from isolitmus.specs.job_files import as_workload
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.robustness.dangers import Danger, DangerQuestion, Refuted
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.catalogue import NameOrPath, SpecLike
 
 __all__ = ["PROMISES", "Robustness", "robust_answers", "robustness"]
 
@@ -165,8 +168,8 @@ class Robustness(Readable):
 
 
 def robustness(
-    workload: Workload,
-    protocol: Spec,
+    workload: Workload | NameOrPath,
+    protocol: SpecLike,
     promise: str,
     *,
     tell: Callable[[str], None] | None = None,
@@ -193,8 +196,8 @@ def robustness(
 
 
 def robust_answers(
-    workload: Workload,
-    protocols: Sequence[Spec],
+    workload: Workload | NameOrPath,
+    protocols: Sequence[SpecLike],
     promises: Sequence[str],
     *,
     examples: bool = True,
@@ -206,9 +209,13 @@ def robust_answers(
     what is left once the ``budget`` is spent.
     """
     budget = budget or Budget(memory=inf)
+    workload = as_workload(workload)
     instances = Instances(workload)
     instances.check_domains()
-    asked = [_Promises(instances, each, tell, examples=examples) for each in protocols]
+    asked = [
+        _Promises(instances, each, tell, examples=examples)
+        for each in map(named_protocol, protocols)
+    ]
     for promise in promises:
         for one in asked:
             try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["recheck_candidate", "recheck_history", "reread"]
+__all__ = ["recheck_candidate", "recheck_history", "reread", "verdict_of"]
 
 
 def recheck_candidate(
@@ -41,7 +41,7 @@ def recheck_candidate(
     execution = execute(litmus, unchecked(b) if recorder(a, b) is b else a)
     aborted = [event.name for event in execution.events if event.aborted]
     admitted = judge_execution(execution, a)
-    verdict = _verdict(litmus, execution, b)
+    verdict = verdict_of(litmus, execution, b)
     if aborted or not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
         raise Disagreement(_disagrees(litmus, a, b))
     serial = explain_serially(litmus, observed_run(litmus, execution, a.name))
@@ -50,7 +50,7 @@ def recheck_candidate(
     return litmus, verdict, execution, serial
 
 
-def _verdict(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
+def verdict_of(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
     """What a spec says of an execution; a protocol also forbids what it aborts when it carries the
     schedule out itself: what the other does not record, a no-op, it may check.
     """

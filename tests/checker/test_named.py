@@ -1,16 +1,23 @@
 """Names and paths stand for specs, litmus tests and scopes in the verbs; what is neither is refused in a sentence."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
 
 from isolitmus.checker import check, compare, explain, run, separate, sweep
+from isolitmus.checker.matrix import predict_case
+from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.robustness.robust import robustness
 from isolitmus.checker.running.denoting import denote
 from isolitmus.checker.triviality import triviality
 from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model import History
-from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
+from isolitmus.model.matrix import Place
 from isolitmus.specs import level, litmus, protocol, scope, spec
+from isolitmus.specs.catalogue import matrix, protocol_names
 
 MINE = '"Mine" empty [Aborted] ; wr as no-aborted-read acyclic wr as order'
 
@@ -54,6 +61,90 @@ def test_so_are_tests_and_scopes(mine):
     placed = compare([mine, "causal"], "abstract", transactions=2)
     assert placed.lattices[0].edges
     assert denote("history-write-skew", "update-serializable").values
+
+
+SPEC = re.compile(r"\bSpec\b")
+OUTER = (
+    "checker/*.py", "conformance/*.py", "checker/locking/interleavings.py",
+    "checker/robustness/prediction.py", "checker/robustness/robust.py",
+)  # fmt: skip
+PAIRS = {"carried_out"}
+"""Functions of tests with their protocols, which somebody has read already."""
+
+
+def test_no_public_function_wants_a_spec_that_somebody_has_to_read_first():
+    """Names and paths will do, too: each parameter that is a spec, or several, is SpecLike."""
+    home = Path(__file__).parents[2]
+    functions = 0
+    wanting = set()
+    for file in (file for pattern in OUTER for file in home.glob(pattern)):
+        tree = ast.parse(file.read_text("utf-8"))
+        named = next((n.value for n in tree.body if _is_all(n)), None)
+        public = set() if named is None else set(ast.literal_eval(named))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name in public:
+                functions += 1
+                of = node.args
+                every = [*of.args, *of.kwonlyargs, *filter(None, [of.vararg])]
+                texts = [ast.unparse(one.annotation) for one in every if one.annotation]
+                if any(SPEC.search(text) for text in texts):
+                    wanting.add(node.name)
+    assert functions > 100
+    assert wanting == PAIRS
+
+
+def _is_all(node):
+    return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+
+
+def test_jobs_and_cells_take_names_too(tmp_path):
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text(
+        """
+ddl = "CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)"
+[jobs.ingest]
+sql = "INSERT INTO t VALUES (:id, :day)"
+parameters = { id = "INT", day = "INT" }
+[jobs.cleanup]
+sql = "DELETE FROM t WHERE day = :day"
+parameters = { day = "INT" }
+"""
+    )
+    predicted = predict_workload(jobs, "databricks-serializable@15.4", examples=False)
+    assert predicted.protocol == "databricks-serializable-newest-rows@14.3"
+    assert robustness(str(jobs), "delta-write-serializable", "write-serializable").word == "safe"
+    place = Place("delete-row", "insert", "same partition")
+    cell = predict_case(matrix("pairs"), place, "delta-serializable")
+    assert cell.predicted == "ConcurrentAppendException"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("delta-serializable", ("delta-serializable",)),
+        ("databricks", ("databricks-write-serializable-newest-rows",)),
+        ("databricks-serializable-files", ("databricks-serializable-newest",)),
+        ("databricks@14.1", ("databricks-write-serializable-newest-rows@13.3",)),
+        (
+            "databricks-*-oldest-rows@15.4",
+            (
+                "databricks-serializable-oldest-rows@14.3",
+                "databricks-write-serializable-oldest-rows@14.3",
+            ),
+        ),
+    ],
+)
+def test_a_text_in_a_file_stands_for_protocols_as_on_the_command_line(text, names):
+    assert protocol_names(text) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["delta-serialisable", "databricks@9.1", "nothing-*", "delta-serializable@15.4", "", "*@x"],
+)
+def test_a_text_that_stands_for_none_is_refused(text):
+    with pytest.raises(UnknownName):
+        protocol_names(text)
 
 
 def test_what_is_no_name_is_refused():

@@ -18,6 +18,7 @@ from isolitmus.model.reads import needs_reads
 from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import levels, protocols, relatives
+from isolitmus.specs.claims_file import claim
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.scope_file import read_scope
 
@@ -201,6 +202,21 @@ def test_what_ships_is_asked_before_the_answer_is_none(table):
     done = run(litmus(answer.ships), question[0])
     assert {t.outcome for t in done.run.transactions.values()} == {"committed"}
     assert str(done.levels["log-serializable"]) == "forbidden"
+
+
+def test_what_the_catalogue_has_does_not_deny_what_claim_d36_says_of_the_repaired_check(call):
+    """It is of reads that the universe has not: printed after the answer, and really so, but no answer."""
+    (question,) = (e.question for e in claim("D36").evidence if hasattr(e.question, "universe"))
+    status, out, _ = call("separate", question.a, question.b)
+    first, second, *_ = out.splitlines()
+    assert (status, first.partition(",")[0]) == (0, f"None admitted by {question.a}")
+    assert second.startswith(
+        f"Outside of that search, {question.a} admits and {question.b} forbids"
+    )
+    name = second.partition(" forbids ")[2].partition(" ")[0]
+    done = run(name, question.a)
+    assert {t.outcome for t in done.run.transactions.values()} == {"committed"}
+    assert str(done.levels[question.b]) == "forbidden"
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from time import sleep
 
 import pytest
 
@@ -14,6 +15,7 @@ from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import litmus
 from isolitmus.specs.catalogue import levels, protocols, relatives
+from isolitmus.specs.engines import ENGINES, engine_named
 
 
 @pytest.mark.slow
@@ -322,6 +324,26 @@ def test_demo_without_spark_writes_a_report(call, tmp_path):
     text = (tmp_path / "out" / "report.html").read_text()
     assert text.startswith("<!doctype html>")
     assert "No serial order of the writers gives the table: at version 3 none does." in text
+
+
+def test_a_limit_ends_the_demo_with_what_was_found(call, tmp_path):
+    status, out, err = call("demo", "--out", tmp_path / "out", "--time", 0, "--json")
+    document = json.loads(out)
+    assert (status, [s["found"] for s in document["separations"]]) == (3, [None, None])
+    assert document["ended"] == document["missing"] == "the time limit of 0 s ended it"
+    assert (
+        "the time limit of 0 s ended it; what was not found or replayed until then is unknown"
+        in err
+    )
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_a_limit_ends_an_installation(call):
+    slow = replace(engine_named("model"), name="slow", install=lambda: sleep(60))
+    with ENGINES.offered(slow):
+        status, out, err = call("install", "slow", "--time", 0.2)
+    assert (status, out) == (3, "")
+    assert "the time limit of 0.2 s ended it" in err
 
 
 @pytest.mark.slow

@@ -8,7 +8,9 @@ from itertools import product
 import pytest
 from case_checks import check_cases
 
+from isolitmus.checker.auditing.stoppers import stoppers
 from isolitmus.checker.explaining import explain
+from isolitmus.model.errors import TimeLimit
 from isolitmus.specs.exceptions_file import exception_table
 
 MESSAGE = (
@@ -442,3 +444,30 @@ def test_show_says_it_in_general(call, name):
     status, out, _ = call("show", "exceptions")
     assert out.count("Exception ") == 7
     assert "VersionAlreadyExists" in out
+
+
+def test_a_limit_ends_explain_with_what_the_text_says(call, pasted, table):
+    file = pasted(message())
+    status, out, err = call("explain", file, "--table", table, "--time", 0)
+    assert (status, out.partition("?")[0]) == (3, "Retry")
+    assert "An example" not in out
+    assert "the time limit of 0 s ended it; what was not looked at until then is unknown" in err
+    status, out, _ = call("explain", file, "--table", table, "--time", 0, "--json")
+    document = json.loads(out)
+    assert (status, document["example"]) == (3, None)
+    assert document["ended"] == "the time limit of 0 s ended it"
+    assert json.loads(call("explain", file, "--json")[1])["ended"] is None
+
+
+def test_commits_that_were_looked_at_before_a_limit_are_told(call, table, monkeypatch):
+    def some(log, after):
+        yield from list(stoppers(log, after))[:1]
+        raise TimeLimit("the time limit of 9 s ended it")
+
+    monkeypatch.setattr("isolitmus.checker.explaining.stoppers", some)
+    status, out, _ = call("explain", "--table", table, "--failed-after", 1, "--time", 9, "--json")
+    document = json.loads(out)
+    assert (status, [c["version"] for c in document["commits"]]) == (3, [2])
+    assert document["ended"] == "the time limit of 9 s ended it"
+    status, out, _ = call("explain", "--table", table, "--failed-after", 1, "--time", 0)
+    assert (status, out) == (3, ""), "and not that nothing was committed"

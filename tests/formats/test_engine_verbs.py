@@ -2,14 +2,18 @@
 
 import json
 import re
+import threading
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from threading import Event, Timer
 from time import sleep
 
 import pytest
 from formats.dictionary import DICTIONARY, carry
+from formats.drawn_store import store_tests
 from formats.test_store import MATRIX
 
+from isolitmus.conformance.agreement import explore
 from isolitmus.model.engine import Carries
 from isolitmus.specs.engines import ENGINES
 
@@ -89,6 +93,52 @@ def test_explore_finds_the_smallest_test_that_an_engine_lies_about(call, offered
     assert len(statements) == 2, "two transactions"
     assert all(re.fullmatch(r'"(PUT|DEL) x.*"', text) for text in statements), "of a statement each"
     assert "outcome predicted WriteConflict, observed committed" in out
+
+
+def interrupted(when):
+    """A forgetful dictionary, and a Ctrl-C while it carries out a test: the first after it has lied, or the first of all."""
+    lied = []
+
+    def asked(litmus, spec):
+        if lied or when == "at once":
+            raise KeyboardInterrupt
+        told, true = forgetful(litmus, spec), carry(litmus, spec)
+        lied.extend([told] * (told != true))
+        return told
+
+    return replace(DICTIONARY, open=lambda: nullcontext(Carries("1", asked)))
+
+
+def test_an_interrupted_explore_tells_what_it_has_found(call, offered):
+    words = ("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY)
+    offered(interrupted("later"))
+    status, out, _ = call(*words)
+    assert status == 1
+    assert out.startswith("# tests sequences, seed 1: model and engine differ\n")
+    assert "outcome predicted WriteConflict, observed committed" in out
+    offered(interrupted("at once"))
+    assert call(*words)[:2] == (130, "")
+
+
+def test_what_has_come_out_of_its_turn_is_told_when_it_is_interrupted():
+    """The first of two tests that are carried out at a time is under way when the second has differed."""
+    drawn, seen = store_tests(), Event()
+
+    def asked(litmus, spec):
+        if seen.is_set() or threading.current_thread().name.endswith("_0"):
+            seen.wait(30)
+            raise KeyboardInterrupt
+        told = forgetful(litmus, spec)
+        if told != carry(litmus, spec):
+            Timer(0.2, seen.set).start()  # until then that has been compared
+        return told
+
+    try:
+        found = explore(drawn, SO_MANY, 1, asked, protocols=["first.cat"], at_once=2)
+    except KeyboardInterrupt:
+        pytest.fail("what has differed was lost")
+    assert found.mismatch.differences
+    assert found.runs == 0
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         (
             None,
             {"under": '"databricks-*-rows@14.9"'},
-            ".under: databricks-*-rows@14.9: no release '14.9' of Databricks Runtime; known",
+            ".under names no protocol: 'databricks-*-rows@14.9'; no release '14.9' of Databricks Runtime; known",
         ),
         (None, {"under": '"nothing-*"'}, ".under names no protocol: 'nothing-*'"),
         (

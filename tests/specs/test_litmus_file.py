@@ -2,6 +2,7 @@
 
 import pytest
 
+from isolitmus.checker import run
 from isolitmus.checker.searching.universe import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.litmus_file import read_litmus
@@ -182,6 +183,74 @@ def test_what_is_not_followed_of_identity_columns_is_refused(a, message):
 def test_a_file_that_is_no_toml_says_where():
     with pytest.raises(IsolitmusError, match=r"bad\.toml:2:9: this is no TOML: "):
         read_litmus("title = 'x'\nschedule\ntags = []", "bad")
+
+
+def expecting(*protocols):
+    """The file in which the same is expected of these protocols."""
+    own = {"[expect.delta-serializable]": None, "outcome": None, "tables": None}
+    more = "".join(f'\n[expect."{name}"]\noutcome = {{ b = "committed" }}' for name in protocols)
+    return text(**own) + more
+
+
+@pytest.mark.parametrize(
+    ("written", "protocols"),
+    [
+        (["databricks"], ["databricks-write-serializable-newest-rows"]),
+        (["databricks@15.4"], ["databricks-write-serializable-newest-rows@14.3"]),
+        (
+            ["databricks-serializable-oldest-rows@14.1"],
+            ["databricks-serializable-oldest-rows@13.3"],
+        ),
+        (
+            ["databricks-*-newest-rows@15.4", "databricks-serializable@15.4"],
+            [
+                "databricks-write-serializable-newest-rows@14.3",
+                "databricks-serializable-newest-rows@14.3",
+            ],
+        ),
+    ],
+)
+def test_what_is_expected_is_of_the_protocols_that_short_names_stand_for(written, protocols):
+    test = read_litmus(expecting(*written), "test")
+    assert list(test.expect) == protocols
+    done = run(test, protocols[0])
+    assert done.expected == "met"
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (["databricks@9"], "[expect.databricks@9] is of no protocol; no release '9' of Databricks Runtime; known: 13.3"),
+        (["delta-serializable@15.4"], "[expect.delta-serializable@15.4] is of no protocol; "),
+        (["databrick"], "[expect.databrick] is of no protocol; known: databricks-serializable-middle, "),
+        (
+            ["databricks", "databricks-write-serializable-newest-rows"],
+            "is of databricks-write-serializable-newest-rows, as [expect.databricks]; leave one of the two out",
+        ),
+    ],
+)  # fmt: skip
+def test_short_names_that_stand_for_nothing_or_for_the_same_are_refused(written, message):
+    with pytest.raises(IsolitmusError) as refused:
+        read_litmus(expecting(*written), "test")
+    assert message in str(refused.value)
+
+
+def test_a_transaction_and_a_scope_name_protocols_in_short():
+    own = '{ sql = "INSERT INTO t VALUES (2, 0)", protocol = "databricks@15.4" }'
+    named = read_litmus(text(b=own), "test").client("b").protocol
+    assert named == "databricks-write-serializable-newest-rows@14.3"
+    with pytest.raises(
+        IsolitmusError, match=r"\.protocol is 'delta-\*', which is \d protocols; name one"
+    ):
+        read_litmus(text(b=own.replace("databricks@15.4", "delta-*")), "test")
+    with pytest.raises(IsolitmusError, match="no protocol 'databricks@9'; no release '9'"):
+        read_litmus(text(b=own.replace("15.4", "9")), "test")
+    of = SCOPE.replace("[scope]", '[scope]\nprotocols = ["databricks", "delta-write-*"]')
+    assert read_scope(of, "s").protocols == (
+        "databricks-write-serializable-newest-rows",
+        "delta-write-serializable",
+        "delta-write-serializable-repaired",
+    )
 
 
 SCOPE = """

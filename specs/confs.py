@@ -22,6 +22,7 @@ __all__ = [
     "AUTO_MERGE",
     "CONFS",
     "EMPTY_COMMITS",
+    "EMPTY_TEXTS",
     "JOB_CONFS",
     "OVERWRITE_MODE",
     "RESOLUTION",
@@ -46,6 +47,8 @@ SKIPPING = f"{DELTA}stats.skipping"
 ATTEMPTS = f"{DELTA}maxCommitAttempts"
 VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
 AUTO_MERGE = f"{DELTA}schema.autoMerge.enabled"
+EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
+"""No conf of Spark's, and nobody sets it: ``kept`` for a writer to whom an empty text in a partition column is no NULL."""
 SWITCH = ("true", "false")
 
 

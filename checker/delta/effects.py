@@ -30,7 +30,6 @@ from isolitmus.checker.delta.snapshot import (
     SPARK_CAST,
     OutsideReads,
     Snapshot,
-    assigned,
 )
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.model import expression as ex
@@ -293,7 +292,10 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     vectors = snapshot.vectors(schema, "update")
-    after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
+    after = {
+        row.id: snapshot.assigned(schema, sets, row.values, (row.values,))
+        for row in gone.read.matched
+    }
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
         for file in gone.removes

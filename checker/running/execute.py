@@ -28,7 +28,7 @@ from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.execution import Database
     from isolitmus.model.format import Driver, Format
@@ -49,6 +49,7 @@ __all__ = [
     "initial",
     "judge_execution",
     "observed_run",
+    "refuse_unfit",
     "seen_by",
     "stages",
 ]
@@ -148,6 +149,13 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
     return own
 
 
+def refuse_unfit(litmus: Litmus, writers: Iterable[Format]) -> None:
+    """Raise UndeterminedError for a table that one of its writers cannot have."""
+    for form in writers:
+        for why in filter(None, map(form.unfit, litmus.tables.values())):
+            raise UndeterminedError(f"{litmus.name}: {why}")
+
+
 def _named(protocol: Spec) -> frozenset[str]:
     """The base names that a protocol's checks use: what a frame needs for them to be asked."""
     exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
@@ -194,9 +202,13 @@ class _Work:
             litmus, {n: own.get(n, form) for n in litmus.transactions}
         )
         self.events, self.started, self.undetermined = [], {}, {}
+        if protocol is not None:
+            refuse_unfit(litmus, [form, *own.values()])
         try:
             inits = stages(self.form, litmus.tables, litmus.init)
             self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
+        except UndeterminedError as error:
+            raise UndeterminedError(f"{litmus.name}: {error}") from None
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 

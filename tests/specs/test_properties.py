@@ -2,9 +2,13 @@
 
 import pytest
 
-from isolitmus.model.errors import LitmusError, near
+from isolitmus.checker.runs import run
+from isolitmus.conformance.engines import carried_out
+from isolitmus.model.errors import LitmusError, Refused, UndeterminedError, near
+from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.properties import MADE, SET
+from isolitmus.specs.scope_file import read_scope
 
 VALUES = {
     "delta.checkpointInterval": "3",
@@ -53,7 +57,6 @@ def test_a_statement_may_set_it(key):
         ('"delta.appendOnly" = true', "delta.appendOnly is True; a text is wanted"),
         ('"delta.apendOnly" = "true"', "the property 'delta.apendOnly' is not modelled; did you mean 'delta.appendOnly'?"),
         ('"delta.checkpointInterval" = "0"', "delta.checkpointInterval is '0'; known: a whole number from 1"),
-        ('"delta.isolationLevel" = "WriteSerializable"', "Delta takes only 'Serializable' from a user; leave it out, and the protocol of a run says the level"),
         ('"delta.feature.rowTraking" = "supported"', "the feature 'rowTraking' is not modelled; did you mean 'rowTracking'?"),
         ('"delta.feature.rowTracking" = "true"', "delta.feature.rowTracking is 'true'; known: 'supported'"),
     ],
@@ -63,6 +66,33 @@ def test_what_it_may_not_be(said, sentence):
         test(said)
     assert str(error.value).startswith("t.toml:6: table.properties: ")
     assert sentence in str(error.value)
+
+
+LEVEL = '"delta.isolationLevel" = "writeSerializable"'
+
+
+def test_a_level_is_refused_by_those_who_cannot_have_it():
+    """A litmus file may declare it, for delta-rs takes it, and so does Databricks, by any spelling."""
+    for under in ("delta-rs-serializable", "databricks-serializable-newest"):
+        assert run(test(LEVEL), protocol(under)).run.transactions["a"].outcome == "no-op"
+    with pytest.raises(
+        UndeterminedError,
+        match=r"^t: t\.properties: delta\.isolationLevel is 'writeSeri.* only 'Seri",
+    ):
+        run(test(LEVEL), protocol("delta-serializable"))
+    snapshot = test(LEVEL.replace("writeSerializable", "snapshotIsolation"))
+    with pytest.raises(
+        UndeterminedError, match="takes only 'Serializable' and 'WriteSerializable' from"
+    ):
+        run(snapshot, protocol("databricks-serializable-newest"))
+    (refused,) = carried_out("delta", [(test(LEVEL), protocol("delta-serializable"))])
+    assert isinstance(refused, Refused)
+
+
+def test_a_level_is_refused_where_there_is_no_run():
+    scope = f'title = "x"\n[scope]\ntransactions = 1\nstatements = ["DELETE FROM t"]\n[table]\ncolumns = "id INT"\nproperties = {{ {LEVEL} }}'
+    with pytest.raises(LitmusError, match="takes only 'Serializable' from a user; leave it out"):
+        read_scope(scope, "x")
 
 
 def test_only_near_names_are_proposed():

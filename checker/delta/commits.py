@@ -63,8 +63,8 @@ def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
     >>> columns = (Column("id", "INT"),)
     >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "serializable"}))
     ''
-    >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "x"}))[:36]
-    "t.properties: delta.isolationLevel i"
+    >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "x"}))[:35]
+    't.properties: delta.isolationLevel '
     """
     level = schema.properties.get(LEVEL_KEY, taken[0])
     if level.lower() in map(str.lower, taken):

@@ -28,7 +28,7 @@ from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.model.execution import Database
     from isolitmus.model.format import Driver, Format
@@ -49,9 +49,9 @@ __all__ = [
     "initial",
     "judge_execution",
     "observed_run",
-    "refuse_unfit",
     "seen_by",
     "stages",
+    "unfit",
 ]
 
 NO_OP = "no-op"
@@ -149,11 +149,13 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
     return own
 
 
-def refuse_unfit(litmus: Litmus, writers: Iterable[Format]) -> None:
-    """Raise UndeterminedError for a table that one of its writers cannot have."""
-    for form in writers:
-        for why in filter(None, map(form.unfit, litmus.tables.values())):
-            raise UndeterminedError(f"{litmus.name}: {why}")
+def unfit(litmus: Litmus, protocol: Spec) -> str:
+    """Return why one of those who write in a run under a protocol cannot have one of the tables; empty if all can."""
+    specs = [protocol, *(named(c.protocol) for c in litmus.clients.values() if c.protocol)]
+    found = (
+        _format(litmus, spec).unfit(table) for spec in specs for table in litmus.tables.values()
+    )
+    return next(filter(None, found), "")
 
 
 def _named(protocol: Spec) -> frozenset[str]:
@@ -202,8 +204,9 @@ class _Work:
             litmus, {n: own.get(n, form) for n in litmus.transactions}
         )
         self.events, self.started, self.undetermined = [], {}, {}
-        if protocol is not None:
-            refuse_unfit(litmus, [form, *own.values()])
+        why = "" if protocol is None else unfit(litmus, protocol)
+        if why:
+            raise UndeterminedError(f"{litmus.name}: {why}")
         try:
             inits = stages(self.form, litmus.tables, litmus.init)
             self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)

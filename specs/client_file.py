@@ -13,7 +13,7 @@ from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
 from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.confs import CONFS, SET
+from isolitmus.specs.confs import SET, conf_problem
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
 from isolitmus.specs.shelf import shipped
@@ -110,9 +110,9 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
 
 
 def conf_value(node: Node, key: str, value: object) -> str:
-    """The value of a conf, which is one of those that are modelled."""
-    if key not in CONFS:
-        node.refuse(f"{node}: '{key}' is not modelled{near(key, CONFS)}")
-    if not isinstance(value, str) or value.lower() not in CONFS[key]:
-        node.refuse(f"{node}: {key} is {shown(value)}; known: {', '.join(CONFS[key])}")
+    """The value of a conf, which is one of those that are modelled, or takes no part."""
+    if not isinstance(value, str):
+        node.refuse(f"{node}: {key} is {shown(value)}; a text is wanted")
+    if why := conf_problem(key, value):
+        node.refuse(f"{node}: {why}")
     return value

@@ -14,7 +14,7 @@ from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.index_file import read_indexes
 from isolitmus.specs.limits import COLUMNS, INITS
-from isolitmus.specs.properties import LEVELS, unmodelled
+from isolitmus.specs.properties import LEVELS, retention_problem, unmodelled
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.toml_file import NAME, shown
 
@@ -139,6 +139,8 @@ def read_table(
     properties = table.inner("properties", {})
     for key, value in properties.value.items():
         _property(properties, key, value, any_level=any_level)
+    if why := retention_problem(properties.value):
+        properties.refuse(f"{properties}: {why}, which Delta refuses")
     exists = table.get("exists", bool, default=True)
     parquet = _parquet(table, columns, partitions)
     found = _given(table) | ({"exists = false"} if not exists else set())

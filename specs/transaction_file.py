@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import expressions as exp
+
+from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.default import DELTA
@@ -17,6 +20,7 @@ from isolitmus.specs.client_file import CLIENT, read_client, read_confs
 from isolitmus.specs.confs import (
     AUTO_MERGE,
     OVERWRITE_MODE,
+    SHUFFLES,
     overwrites_dynamically,
     with_overwrite_mode,
 )
@@ -43,6 +47,10 @@ if TYPE_CHECKING:
     from isolitmus.specs.toml_file import Node
 
 __all__ = ["read_transactions", "with_confs"]
+
+
+SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exists, exp.AggFunc)
+"""What of a query may shuffle rows."""
 
 
 def read_transactions(
@@ -136,6 +144,14 @@ def _refuse_unnamed(
             refuse_together(found, document.refuse, f"transactions.{name}", table=table)
 
 
+def _shuffles(statement: st.Statement) -> bool:
+    """Whether Spark may write the rows of a statement after a shuffle: a MERGE, OPTIMIZE, and joined or grouped queries."""
+    if isinstance(statement, st.Insert | st.Delete | st.Update):
+        tree = syntax_of(statement).tree()
+        return tree.find(*SHUFFLING) is not None
+    return isinstance(statement, st.Merge | st.Optimize | df.Replace | df.Create)
+
+
 def with_confs(
     statements: Mapping[str, st.Statement],
     clients: Mapping[str, Client],
@@ -156,6 +172,8 @@ def with_confs(
         found = set(features(statement))
         if confs.get(AUTO_MERGE, "false").lower() == "true":
             found.add("the conf schema.autoMerge.enabled")
+        if confs.get(SHUFFLES, "1") != "1" and _shuffles(statement):
+            found |= {"the conf shuffle.partitions above 1", "a statement that shuffles rows"}
         if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
             found.add("the * of a MERGE")
         done[name] = with_overwrite_mode(statement, confs)

@@ -14,7 +14,14 @@ from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.cloning import cloned
 from isolitmus.checker.delta.converting import converted
 from isolitmus.checker.delta.creating import created, first_written
-from isolitmus.checker.delta.definitions import analysed, current, define, rebased, restore
+from isolitmus.checker.delta.definitions import (
+    analysed,
+    current,
+    define,
+    rebased,
+    refuse_backfill,
+    restore,
+)
 from isolitmus.checker.delta.folding import fold
 from isolitmus.checker.delta.growing import grown
 from isolitmus.checker.delta.guesses import guessed, refuse_opaque
@@ -121,6 +128,8 @@ def _any_effect(
         return cloned(snapshot, schemas, statement)
     if isinstance(statement, st.Insert) and statement.options.grows is not None:
         return grown(snapshot, schemas, statement, _effect)
+    if isinstance(statement, Definition) and not snapshot.outside.documented:
+        refuse_backfill(snapshot, schemas, statement)
     statement = guessed(analysed(statement, altered))
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)

@@ -1,13 +1,15 @@
 """Properties of tables: which are modelled, said by a litmus file and by SQL alike."""
 
+import re
+
 import pytest
 
 from isolitmus.checker.runs import run
 from isolitmus.conformance.engines import carried_out
-from isolitmus.model.errors import LitmusError, Refused, UndeterminedError, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, Refused, UndeterminedError, near
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.properties import MADE, SET
+from isolitmus.specs.properties import MADE, SET, unmodelled
 from isolitmus.specs.scope_file import read_scope
 
 VALUES = {
@@ -15,6 +17,7 @@ VALUES = {
     "delta.deletedFileRetentionDuration": "interval 1 week",
     "delta.isolationLevel": "Serializable",
     "delta.logRetentionDuration": "interval 30 days",
+    "delta.randomPrefixLength": "4",
 }
 
 
@@ -55,7 +58,7 @@ def test_a_statement_may_set_it(key):
     [
         ('"delta.appendOnly" = "yes"', "delta.appendOnly is 'yes'; known: 'true' or 'false'"),
         ('"delta.appendOnly" = true', "delta.appendOnly is True; a text is wanted"),
-        ('"delta.apendOnly" = "true"', "the property 'delta.apendOnly' is not modelled; did you mean 'delta.appendOnly'?"),
+        ('"delta.apendOnly" = "true"', "Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean 'delta.appendOnly'?"),
         ('"delta.checkpointInterval" = "0"', "delta.checkpointInterval is '0'; known: a whole number from 1"),
         ('"delta.feature.rowTraking" = "supported"', "the feature 'rowTraking' is not modelled; did you mean 'rowTracking'?"),
         ('"delta.feature.rowTracking" = "true"', "delta.feature.rowTracking is 'true'; known: 'supported'"),
@@ -66,6 +69,72 @@ def test_what_it_may_not_be(said, sentence):
         test(said)
     assert str(error.value).startswith("t.toml:6: table.properties: ")
     assert sentence in str(error.value)
+
+
+OTHERS = """
+    autoOptimize castIcebergTimeType columnMapping.maxColumnId compatibility.symlinkFormatManifest.enabled
+    coordinatedCommits.commitCoordinator-preview coordinatedCommits.tableConf-preview
+    dataSkippingStatsColumns dataSkippingStringPrefixLength enableChangeDataCapture
+    enableIcebergCompatV1 enableIcebergCompatV2 enableIcebergCompatV3 enableMaterializePartitionColumnsFeature enableTypeWidening
+    enableVariantShredding ignoreIcebergBucketPartition ignoreProtocolDefaults inCommitTimestampEnablementTimestamp
+    inCommitTimestampEnablementVersion minReaderVersion minWriterVersion parquet.format.version
+    requireCheckpointProtectionBeforeVersion rowTrackingSuspended universalFormat.enabledFormats
+    universalFormat.iceberg.atomicConversion.supported universalFormat.config.iceberg.x writePartitionColumnsToParquet
+"""
+"""What Delta has besides (DeltaConfig.scala)."""
+
+
+@pytest.mark.parametrize("key", OTHERS.split())
+def test_what_else_delta_has_is_refused_with_the_reason(key):
+    assert re.fullmatch(
+        rf"the property 'delta\.{key}' is not modelled: .+",
+        unmodelled(f"delta.{key}", "1", made=True),
+    )
+
+
+RETENTIONS = [
+    ("delta.logRetentionDuration", "7 days", True),
+    ("delta.logRetentionDuration", "INTERVAL 168 hours", True),
+    ("delta.logRetentionDuration", "interval 6 days", False),
+    ("delta.deletedFileRetentionDuration", "interval 30 days", True),
+    ("delta.deletedFileRetentionDuration", "interval 5 weeks", False),
+]
+
+
+@pytest.mark.parametrize(("key", "span", "taken"), RETENTIONS)
+@pytest.mark.parametrize("by_sql", [False, True])
+def test_logs_are_kept_as_long_as_files(key, span, taken, by_sql):
+    said = {"statement": f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{span}')"}
+    said = said if by_sql else {"properties": f'"{key}" = "{span}"'}
+    if taken:
+        assert test(**said)
+    else:
+        with pytest.raises(IsolitmusError, match=r"is shorter than .*, which Delta refuses"):
+            test(**said)
+
+
+CONF_TEST = """
+title = "t"
+schedule = "a"
+[table]
+columns = "id INT"
+[transactions]
+a = {{ sql = "DELETE FROM t WHERE id = 1", before = ["SET {key} = {value}"], conf = {{ "{key}" = "{value}" }} }}
+"""
+ASIDES = {
+    "spark.sql.shuffle.partitions": "200",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.commitInfo.userMetadata": "nightly",
+    "spark.databricks.delta.checkpoint.partSize": "5",
+    "team.owner": "eu",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), ASIDES.items())
+def test_a_conf_that_takes_no_part_is_kept(key, value):
+    client = read_litmus(CONF_TEST.format(key=key, value=value), "t").client("a")
+    assert client.conf == {client.before[0].key: client.before[0].value} == {key: value}
 
 
 LEVEL = '"delta.isolationLevel" = "writeSerializable"'

@@ -58,8 +58,7 @@ def implements(name: str, protocol: str) -> bool:
 
 def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
     """Why an engine does not carry a litmus test out, before it is started: the test is of another format, or
-    a transaction of another writer, which the engine does not have beside its own, or which is not installed; or it
-    has a table that the engine cannot have.
+    a transaction of another writer, which the engine does not have beside its own, or which is not installed.
     """
     if not _of_format(engine, litmus.format):
         return _other_format(engine, litmus.name, litmus.format)
@@ -78,9 +77,6 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
                 joining.ready()
         except IsolitmusError as error:
             return error
-    unfit = format_named(engine.format or litmus.format).unfit
-    for why in filter(None, map(unfit, litmus.tables.values())):
-        return Refused(f"{litmus.name}: {why}")
     return None
 
 

@@ -51,7 +51,7 @@ __all__ = [
     "observed_run",
     "seen_by",
     "stages",
-    "unfit",
+    "unfit_table",
 ]
 
 NO_OP = "no-op"
@@ -149,7 +149,7 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
     return own
 
 
-def unfit(litmus: Litmus, protocol: Spec) -> str:
+def unfit_table(litmus: Litmus, protocol: Spec) -> str:
     """Return why one of those who write in a run under a protocol cannot have one of the tables; empty if all can."""
     specs = [protocol, *(named(c.protocol) for c in litmus.clients.values() if c.protocol)]
     found = (
@@ -204,7 +204,7 @@ class _Work:
             litmus, {n: own.get(n, form) for n in litmus.transactions}
         )
         self.events, self.started, self.undetermined = [], {}, {}
-        why = "" if protocol is None else unfit(litmus, protocol)
+        why = "" if protocol is None else unfit_table(litmus, protocol)
         if why:
             raise UndeterminedError(f"{litmus.name}: {why}")
         try:

@@ -10,7 +10,7 @@ from catalogue_runs import predicted
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.execute import unfit
+from isolitmus.checker.running.execute import unfit_table
 from isolitmus.checker.telling.colours import DARK, LIGHT, PICTURE, RULES, picture_style
 from isolitmus.checker.telling.diagram import arrows, graph_svg
 from isolitmus.checker.telling.figures import figure
@@ -30,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def on_tables():
     """Return the names of the catalogue's litmus tests on tables that Spark can have."""
     every = [name for name in litmus_names() if isinstance(litmus(name), Litmus)]
-    return [name for name in every if not unfit(litmus(name), protocol(PROTOCOLS[0]))]
+    return [name for name in every if not unfit_table(litmus(name), protocol(PROTOCOLS[0]))]
 
 
 def texts(svg):

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from isolitmus.checker.runs import run
-from isolitmus.conformance.engines import carried_out
-from isolitmus.model.errors import IsolitmusError, LitmusError, Refused, UndeterminedError, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.properties import MADE, SET, unmodelled
@@ -154,8 +153,19 @@ def test_a_level_is_refused_by_those_who_cannot_have_it():
         UndeterminedError, match="takes only 'Serializable' and 'WriteSerializable' from"
     ):
         run(snapshot, protocol("databricks-serializable-newest"))
-    (refused,) = carried_out("delta", [(test(LEVEL), protocol("delta-serializable"))])
-    assert isinstance(refused, Refused)
+
+
+def test_an_engine_is_not_asked_about_a_level_that_it_refuses(call):
+    for engine in ("delta", "model,delta"):
+        status, _, err = call(
+            "run",
+            "delta-rs-level-misspelled",
+            "--protocol",
+            "delta-serializable",
+            "--engine",
+            engine,
+        )
+        assert (status, err.count("Delta takes only 'Serializable' from a user")) == (3, 1)
 
 
 def test_a_level_is_refused_where_there_is_no_run():

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.compared import Predicted, expected
 from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.checker.running.execute import unfit_table
 from isolitmus.cli.output import progress, say, warn
 from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
-from isolitmus.model.errors import IsolitmusError, Limit, Refused
+from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,6 +117,14 @@ def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
             refuse_unable(name, wanted)
 
 
+def _unfit(test: Litmus, spec: Spec) -> str:
+    """Why no engine is asked: a writer cannot have one of the tables. What else is wrong its run says."""
+    try:
+        return unfit_table(test, spec)
+    except IsolitmusError:
+        return ""
+
+
 def carry_out(
     tasks: Sequence[Task],
     carriers: Sequence[str],
@@ -140,7 +149,7 @@ def carry_out(
                             (task.test, spec)
                             for task in tasks
                             for spec, able in cases[task.name]
-                            if name in able
+                            if name in able and not _unfit(task.test, spec)
                         ],
                         at_once,
                     )
@@ -154,11 +163,13 @@ def carry_out(
             done.documents.append({"litmus": task.name, "runs": runs})
             before = len(done.refused) + len(done.left_out)
             for spec, able in cases[task.name]:
-                model = Predicted(task.test, spec)
+                model, why = Predicted(task.test, spec), _unfit(task.test, spec)
                 for name in able:
                     with progress(f"{task.name} under {spec.name} on {name}"):
-                        answer = None if name == MODEL else next(answers[name])
+                        answer = None if name == MODEL or why else next(answers[name])
                     try:
+                        if why:
+                            raise UndeterminedError(f"{task.name}: {why}")
                         compared = model.beside(answer)
                         runs.append(compared.to_json())
                         if name != MODEL:

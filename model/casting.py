@@ -109,9 +109,10 @@ def stored(value: Value, type_: Type, error: str) -> Value:
         raise EvaluationError(error, f"{value} does not fit into {type_}") from None
 
 
-def partition_value(column: str, value: Value) -> Value:
+def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> Value:
     """What a partition column keeps of a value; UndeterminedError for a text that is up to the file system, for -0.0,
-    whose partition is another one than that of 0.0 though the two are equal, and for NaN.
+    whose partition is another one than that of 0.0 though the two are equal, for NaN, and for a text that is NULL
+    (NULL_PARTITIONS) where the writer keeps it (``empty_kept``).
 
     >>> partition_value("region", ""), partition_value("region", " "), partition_value("n", 7)
     (None, ' ', 7)
@@ -119,6 +120,11 @@ def partition_value(column: str, value: Value) -> Value:
     if isinstance(value, float) and (isnan(value) or (not value and copysign(1, value) < 0)):
         raise UndeterminedError(f"{value} in partition column '{column}' is not modelled")
     if value in NULL_PARTITIONS:
+        if empty_kept:
+            raise UndeterminedError(
+                f"'{value}' in partition column '{column}' is not modelled for delta-rs, which keeps the text, and which"
+                " reads '' as NULL after a compaction, as Spark does at once; write NULL, or another text"
+            )
         return None
     if not isinstance(value, str):
         return value

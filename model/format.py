@@ -144,6 +144,10 @@ class RandomTests:
     """How Hypothesis draws them."""
 
 
+def _fits(_schema: Schema) -> str:
+    return ""
+
+
 def _as_it_is(event: Event, _missed: Sequence[Event]) -> Event:
     return event
 
@@ -241,6 +245,8 @@ class Format:
     """Whether others may read what a transaction writes before it commits: then those that abort are in frames."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """The confs that its writers have, whatever their clients set."""
+    unfit: Callable[[Schema], str] = _fits
+    """Why its writers cannot have a table that is declared like this; empty if they can."""
     reads: Callable[[Event, Statement, Database], Event] = _nothing_more
     """The transaction once it has begun, with what else of its reads its conflict check needs."""
     forestalled: Callable[[Event, Sequence[Event]], EvaluationError | None] = _nothing

@@ -64,6 +64,28 @@ OF_DELTA = (
         verb="removes what could match the condition of",
     ),
     Term(
+        "RsSerializable",
+        "delta-rs",
+        "transactions of delta-rs on a table that declares an isolation level which delta-rs takes for"
+        " Serializable: any that it does not read",
+        inside="{}'s table declares a level that delta-rs takes for Serializable",
+        outside="{}'s table declares no level that delta-rs takes for Serializable",
+    ),
+    Term(
+        "RsWriteSerializable",
+        "delta-rs",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled writeSerializable",
+        inside="{}'s table declares writeSerializable",
+        outside="{}'s table does not declare writeSerializable",
+    ),
+    Term(
+        "RsSnapshotIsolation",
+        "delta-rs",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled snapshotIsolation",
+        inside="{}'s table declares snapshotIsolation",
+        outside="{}'s table does not declare snapshotIsolation",
+    ),
+    Term(
         "Blind",
         "delta",
         "commits that say of themselves that they read nothing and only added files",

@@ -50,6 +50,10 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         ": with spark.databricks.delta.schema.autoMerge.enabled the * of a MERGE may add columns to its"
         " table, which is not modelled; name the columns"
     ),
+    ("the conf shuffle.partitions above 1", "a statement that shuffles rows"): (
+        ": with spark.sql.shuffle.partitions above 1 Spark may write several files for a partition, which"
+        " decide conflicts and are not modelled; leave it out, or say 1"
+    ),
     ("a dynamic partition overwrite", "PARTITION or REPLACE WHERE"): (
         ": a dynamic partition overwrite that names what it replaces is not modelled"
     ),

@@ -16,8 +16,8 @@ from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.confs import (
     AUTO_MERGE,
-    CONFS,
     SET,
+    conf_problem,
     overwrites_dynamically,
     with_overwrite_mode,
 )
@@ -142,9 +142,9 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
 
 
 def conf_value(node: Node, key: str, value: object) -> str:
-    """The value of a conf, which is one of those that are modelled."""
-    if key not in CONFS:
-        node.refuse(f"{node}: '{key}' is not modelled{near(key, CONFS)}")
-    if not isinstance(value, str) or value.lower() not in CONFS[key]:
-        node.refuse(f"{node}: {key} is {shown(value)}; known: {', '.join(CONFS[key])}")
+    """The value of a conf, which is one of those that are modelled, or takes no part."""
+    if not isinstance(value, str):
+        node.refuse(f"{node}: {key} is {shown(value)}; a text is wanted")
+    if why := conf_problem(key, value):
+        node.refuse(f"{node}: {why}")
     return value

@@ -1,19 +1,22 @@
 """The confs of Spark and Delta that a transaction's client may set, with the values that are modelled.
 
-A conf is passed to the engine as it is written; one that is not here is refused, for the model would
-not know what it does.
+A conf is passed to the engine as it is written. What takes no part in what a commit reads, writes or conflicts with
+(ASIDE) may have any value; what does (CONFS) has those that are modelled; anything else is refused, with the reason
+where one is known (REASONS), for the model would not know what it does.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from isolitmus.model.statement import Insert
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from isolitmus.model.statement import Statement
 
@@ -22,13 +25,16 @@ __all__ = [
     "AUTO_MERGE",
     "CONFS",
     "EMPTY_COMMITS",
+    "EMPTY_TEXTS",
     "JOB_CONFS",
     "OVERWRITE_MODE",
     "RESOLUTION",
     "SET",
+    "SHUFFLES",
     "SKIPPING",
     "STRICT_FEATURES",
     "VACUUM_LOGGING",
+    "conf_problem",
     "overwrites_dynamically",
     "vectors",
     "with_overwrite_mode",
@@ -46,6 +52,8 @@ SKIPPING = f"{DELTA}stats.skipping"
 ATTEMPTS = f"{DELTA}maxCommitAttempts"
 VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
 AUTO_MERGE = f"{DELTA}schema.autoMerge.enabled"
+EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
+"""No conf of Spark's, and nobody sets it: ``kept`` for a writer to whom an empty text in a partition column is no NULL."""
 SWITCH = ("true", "false")
 
 
@@ -79,6 +87,95 @@ CONFS: Mapping[str, tuple[str, ...]] = {
 }
 JOB_CONFS = (OVERWRITE_MODE, SKIPPING, *(vectors(verb) for verb in ("delete", "update", "merge")))
 """The confs that jobs may set: what is proved of a workload holds with them."""
+
+
+SHUFFLES = "spark.sql.shuffle.partitions"
+ASIDE = (
+    # plans: with one shuffle partition, as here, each gives the same files
+    "spark.sql.adaptive.*", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.broadcastTimeout",
+    "spark.sql.cbo.*", "spark.sql.codegen.wholeStage", "spark.sql.join.preferSortMergeJoin",
+    # how files are encoded and results shown
+    "spark.sql.parquet.compression.codec", "spark.sql.parquet.enableVectorizedReader",
+    "spark.sql.inMemoryColumnarStorage.*", "spark.sql.repl.eagerEval.*", "spark.sql.execution.arrow.*",
+    "spark.sql.debug.maxToStringFields",
+    # what a commit says of itself, measures, keeps in memory or writes beside the log
+    *(
+        f"{DELTA}{key}"
+        for key in (
+            "commitInfo.userMetadata", "history.metricsEnabled", "metrics.alwaysReportSomeZeroMetrics",
+            "snapshotPartitions", "checkpoint.partSize", "writeChecksumFile.enabled", "catalog.update.enabled",
+            "fileSizeHistogramMetrics.enabled", "vacuum.parallelDelete.*", "optimize.maxThreads",
+            "merge.materializeSource.rddStorageLevel*", "deltaLog.minorCompaction.useForReads",
+            "collectStats.useMultiThreadedStatsCollection",
+        )
+    ),
+)  # fmt: skip
+"""Confs of a session, as patterns, that take no part: of Spark's SQL, and of Delta's own (DeltaSQLConf.scala)."""
+REASONS: Mapping[str, str] = {
+    SHUFFLES: "known: a whole number from 1",
+    "spark.sql.ansi.enabled": "expressions are those of ANSI mode; known: true",
+    "spark.sql.storeAssignmentPolicy": "what is written is cast as ANSI has it; known: ANSI",
+    "spark.sql.session.timeZone": "timestamps are those of UTC; known: UTC",
+    "spark.sql.caseSensitive": "names of columns ignore case; known: false",
+    f"{DELTA}autoCompact.*": "an automatic compaction is a commit of its own; a transaction that does OPTIMIZE stands for it",
+    f"{DELTA}optimizeWrite.*": "it decides how many files a write has, and files decide conflicts",
+    f"{DELTA}optimize.*": "it decides which files are compacted together",
+    f"{DELTA}stats.*": "statistics decide which files a statement reads",
+    f"{DELTA}skipping.*": "it decides which files a statement reads",
+    "spark.databricks.io.skipping.*": "statistics decide which files a statement reads",
+    f"{DELTA}properties.defaults.*": "it is a property of tables that are made later; say it in TBLPROPERTIES",
+    f"{DELTA}stalenessLimit": "with it a snapshot may be an older one",
+    f"{DELTA}merge.*": "it decides what a MERGE reads or writes",
+    f"{DELTA}conflictDetection.*": "it decides what a statement conflicts with",
+}
+"""Why a conf is not modelled, by pattern; the first that fits."""
+USUAL = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ansi",
+    "spark.sql.session.timeZone": "utc",
+    "spark.sql.caseSensitive": "false",
+}
+"""The value that is taken for granted of a conf of Spark's, in lower case."""
+
+
+TAILS = {key.removeprefix(DELTA): key for key in (*CONFS, *ASIDE, *USUAL)}
+"""The confs that may be said, by their names without what all of Delta's begin with."""
+
+
+def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
+    """Return why a conf with this value is not modelled; empty if it is, or takes no part. ``known``: those
+    of CONFS that may be said.
+
+    >>> conf_problem("spark.sql.adaptive.enabled", "true"), conf_problem("team", "eu")
+    ('', '')
+    >>> conf_problem("spark.databricks.delta.stats.skiping", "false")
+    "'spark.databricks.delta.stats.skiping' is not modelled; did you mean 'spark.databricks.delta.stats.skipping'?"
+    >>> conf_problem("spark.sql.caseSensitive", "true")
+    "'spark.sql.caseSensitive' is not modelled: names of columns ignore case; known: false"
+    >>> conf_problem("spark.executor.memory", "1g")
+    "'spark.executor.memory' is said when an application starts, and no session can set it; leave it out"
+    """
+    if key in known:
+        return (
+            ""
+            if value.lower() in CONFS[key]
+            else f"{key} is '{value}'; known: {', '.join(CONFS[key])}"
+        )
+    if not key.startswith("spark.") or any(fnmatchcase(key, pattern) for pattern in ASIDE):
+        return ""
+    if USUAL.get(key) == value.lower() or (key == SHUFFLES and re.fullmatch(r"[1-9]\d*", value)):
+        return ""
+    if key in CONFS:
+        return f"'{key}' is not modelled here; modelled are {', '.join(known)}"
+    why = REASONS.get(key)
+    meant = get_close_matches(key.removeprefix(DELTA), TAILS, 1, 0.9)
+    if why is None and meant:
+        return f"'{key}' is not modelled; did you mean '{TAILS[meant[0]]}'?"
+    if why := why or next((w for pattern, w in REASONS.items() if fnmatchcase(key, pattern)), ""):
+        return f"'{key}' is not modelled: {why}"
+    if key.startswith(("spark.sql.", "spark.databricks.")):
+        return f"'{key}' is not modelled: whether it takes part in conflicts is not known; leave it out"
+    return f"'{key}' is said when an application starts, and no session can set it; leave it out"
 
 
 def overwrites_dynamically(confs: Mapping[str, str]) -> bool:

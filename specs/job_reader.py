@@ -28,6 +28,7 @@ from isolitmus.specs.confs import (
     JOB_CONFS,
     OVERWRITE_MODE,
     SET,
+    conf_problem,
     overwrites_dynamically,
 )
 from isolitmus.specs.inferring import inferred
@@ -311,11 +312,8 @@ def _confs(node: Node) -> dict[str, str]:
 
 def _job_conf(node: Node, key: str, value: object) -> str:
     """The value of a conf that jobs may set."""
-    if key not in JOB_CONFS:
-        node.refuse(
-            f"{node}: the conf '{key}' is not modelled for jobs{near(key, JOB_CONFS)}; modelled are"
-            f" {', '.join(JOB_CONFS)}"
-        )
+    if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
+        node.refuse(f"{node}: {why}")
     return conf_value(node, key, value)
 
 

@@ -66,7 +66,7 @@ BACKFILL = ("reads", "adds", "data_change", "operation", "blind", "table", "conf
 def read_raw_table(name: str, table: Node) -> Schema:
     """A table of a litmus test, which may have files that are only said to be there."""
     raws = table.table().keys().isdisjoint(("init", "parquet"))
-    schema = read_table(name, table, only_partitions=raws)
+    schema = read_table(name, table, only_partitions=raws, any_level=True)
     files = table.get("files", list, [])
     made = tuple(_file(table.at("files", file), schema) for file in files)
     paths = [file.path for file in made]

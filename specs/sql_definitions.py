@@ -20,7 +20,7 @@ from isolitmus.model.schema import Column
 from isolitmus.model.sql_types import NAMED_TYPES, type_named
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.parameters import bound
-from isolitmus.specs.properties import SEVERAL, misspelled, unmodelled
+from isolitmus.specs.properties import SEVERAL, misspelled, retention_problem, unmodelled
 from isolitmus.specs.resolving import resolves
 from isolitmus.specs.sql_queries import QueryReader
 
@@ -168,6 +168,8 @@ class DefinitionReader(QueryReader):
             if pairs is None:
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
             given = dict(self.modelled(key, value) for key, value in pairs)
+            if why := retention_problem(given):
+                self.outside(f"{why}, which Delta refuses")
             if given.get(MAPPING_MODE, "").lower() == "none":
                 return self.unmapped(given, unset=False)
             return df.SetProperties(given)
@@ -245,8 +247,6 @@ class DefinitionReader(QueryReader):
             self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
         if name == "clustering":
             self.outside("the feature clustering comes by CLUSTER BY, not by a property")
-        if name == "rowTracking":
-            self.outside("the feature rowTracking comes with row ids, which are not modelled")
         if value != "supported":
             self.outside(f"{key} is '{value}'; known: supported")
         return key, value

@@ -14,7 +14,7 @@ from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.index_file import read_indexes
 from isolitmus.specs.limits import COLUMNS, INITS
-from isolitmus.specs.properties import LEVELS, unmodelled
+from isolitmus.specs.properties import LEVELS, retention_problem, unmodelled
 from isolitmus.specs.sql import read_statement
 from isolitmus.specs.toml_file import NAME, shown
 
@@ -95,10 +95,15 @@ def _init(
 
 
 def read_table(
-    name: str, table: Node, *, only_partitions: bool = False, indexed: bool = False
+    name: str,
+    table: Node,
+    *,
+    only_partitions: bool = False,
+    indexed: bool = False,
+    any_level: bool = False,
 ) -> Schema:
     """A table as it is declared; ``only_partitions``: every column may be one of partitions; ``indexed``: it
-    may have indexes, and is no table of files.
+    may have indexes, and is no table of files; ``any_level``: a run says which isolation levels it can declare.
     """
     table.table()
     known = (
@@ -133,7 +138,9 @@ def read_table(
         )
     properties = table.inner("properties", {})
     for key, value in properties.value.items():
-        _property(properties, key, value)
+        _property(properties, key, value, any_level=any_level)
+    if why := retention_problem(properties.value):
+        properties.refuse(f"{properties}: {why}, which Delta refuses")
     exists = table.get("exists", bool, default=True)
     parquet = _parquet(table, columns, partitions)
     found = _given(table) | ({"exists = false"} if not exists else set())
@@ -157,7 +164,7 @@ def _given(table: Node) -> set[Feature]:
     return {key for key in keys if table.value.get(key)}
 
 
-def _property(properties: Node, key: str, value: object) -> None:
+def _property(properties: Node, key: str, value: object, *, any_level: bool) -> None:
     """A property of a table that is made as it is declared."""
     if not isinstance(value, str):
         properties.refuse(f"{properties}: {key} is {shown(value)}; a text is wanted")
@@ -170,7 +177,7 @@ def _property(properties: Node, key: str, value: object) -> None:
         if value != "supported":
             properties.refuse(f"{properties}: {key} is {shown(value)}; known: 'supported'")
         return
-    if key == LEVEL_KEY and value.lower() != LEVELS[0].lower():
+    if key == LEVEL_KEY and not any_level and value.lower() != LEVELS[0].lower():
         properties.refuse(
             f"{properties}: {key} is {shown(value)}, and Delta takes only '{LEVELS[0]}' from a user;"
             " leave it out, and the protocol of a run says the level, as delta-write-serializable does"

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import expressions as exp
+
+from isolitmus.model import definition as df
 from isolitmus.model import statement as st
 from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.default import DELTA
@@ -16,6 +19,7 @@ from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.client_file import CLIENT, read_client, read_confs, under_confs
 from isolitmus.specs.confs import (
     OVERWRITE_MODE,
+    SHUFFLES,
 )
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
@@ -23,7 +27,7 @@ from isolitmus.specs.limits import TRANSACTIONS
 from isolitmus.specs.raw_file import RAW_KEYS, check_together, read_raw, read_target
 from isolitmus.specs.reached import grow, reached
 from isolitmus.specs.sequence_file import each_transaction, refuse_sequence
-from isolitmus.specs.sql import tables_named
+from isolitmus.specs.sql import syntax_of, tables_named
 from isolitmus.specs.sql_parse import Syntax
 from isolitmus.specs.toml_file import shown
 from isolitmus.specs.transaction_sql import TransactionContext, read_sql
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
     from isolitmus.specs.toml_file import Node
 
 __all__ = ["read_transactions", "with_confs"]
+
+
+SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exists, exp.AggFunc)
+"""What of a query may shuffle rows."""
 
 
 def read_transactions(
@@ -132,6 +140,14 @@ def _refuse_unnamed(
             refuse_together(found, document.refuse, f"transactions.{name}", table=table)
 
 
+def _shuffles(statement: st.Statement) -> bool:
+    """Whether Spark may write the rows of a statement after a shuffle: a MERGE, OPTIMIZE, and joined or grouped queries."""
+    if isinstance(statement, st.Insert | st.Delete | st.Update):
+        tree = syntax_of(statement).tree()
+        return tree.find(*SHUFFLING) is not None
+    return isinstance(statement, st.Merge | st.Optimize | df.Replace | df.Create)
+
+
 def with_confs(
     statements: Mapping[str, st.Statement],
     clients: Mapping[str, Client],
@@ -148,5 +164,9 @@ def with_confs(
         confs = kept | dict(client.conf)
         if client.write is not None and "partitionOverwriteMode" in client.write.options:
             confs[OVERWRITE_MODE] = client.write.options["partitionOverwriteMode"]
-        done[name] = under_confs(statements[name], confs, document.refuse, f"transactions.{name}")
+        place = f"transactions.{name}"
+        if confs.get(SHUFFLES, "1") != "1" and _shuffles(statements[name]):
+            shuffled = {"the conf shuffle.partitions above 1", "a statement that shuffles rows"}
+            refuse_together(shuffled, document.refuse, place)
+        done[name] = under_confs(statements[name], confs, document.refuse, place)
     return done

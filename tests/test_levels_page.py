@@ -53,6 +53,7 @@ def written(path, new):
         lines = text.splitlines(), new.splitlines()
         diff = difflib.unified_diff(*lines, path.name, "what compare finds", lineterm="", n=0)
         pytest.fail("\n".join([*diff, "", "ISOLITMUS_UPDATE=1 writes it anew."]), pytrace=False)
+    assert path.read_text("utf-8") == new
 
 
 @pytest.mark.slow

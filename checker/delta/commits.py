@@ -21,6 +21,7 @@ from isolitmus.model.header import Header
 from isolitmus.model.statement import Optimize
 from isolitmus.model.table import TableState
 from isolitmus.specs.limits import ROWS
+from isolitmus.specs.properties import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -42,6 +43,7 @@ __all__ = [
     "refusal",
     "replayed",
     "retries",
+    "unfit_level",
     "written",
 ]
 
@@ -52,6 +54,26 @@ def empty(schema: Schema) -> TableState:
     """
     state = TableState((*schema.held, *(stated_file(schema, file) for file in schema.files)))
     return state.under(Header.of(schema)) if LEVEL_KEY in schema.properties else state
+
+
+def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
+    """Return why a table cannot declare its isolation level to an engine that takes only some; empty if it can.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> columns = (Column("id", "INT"),)
+    >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "serializable"}))
+    ''
+    >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "x"}))[:35]
+    't.properties: delta.isolationLevel '
+    """
+    level = schema.properties.get(LEVEL_KEY, taken[0])
+    if level.lower() in map(str.lower, taken):
+        return ""
+    known = " and ".join(f"'{one}'" for one in taken)
+    return (
+        f"{schema.name}.properties: {LEVEL_KEY} is '{level}', and Delta takes only {known} from a user;"
+        " leave it out, and the protocol of a run says the level, as delta-write-serializable does"
+    )
 
 
 def after(database: Database, event: Event) -> Database:

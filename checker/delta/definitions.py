@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.identity import synced
+from isolitmus.checker.delta.raw import row_tracked
 from isolitmus.model import definition as df
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
@@ -30,6 +31,7 @@ from isolitmus.model.header import (
     CLUSTERING,
     CONSTRAINT,
     MAPPING_MODE,
+    ROW_TRACKING,
     SUPPORTED,
     Header,
     features_named,
@@ -63,6 +65,7 @@ __all__ = [
     "item",
     "rebased",
     "redefined",
+    "refuse_backfill",
     "refuse_level",
     "restore",
     "with_definitions",
@@ -128,6 +131,7 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         _refuse_several(statement.sql, change, header)
     metadata = _changed(header.metadata, change, documented=documented)
     features = _features(header, metadata, change)
+    metadata = row_tracked(header, metadata, features or header.features, snapshot.writer)
     found = accesses(statement, snapshot.schemas)
     reads = tuple(snapshot.read(access) for access in found if access.role != "compact")
     gone = snapshot.files(schema.name) if isinstance(change, df.RemoveMapping) else ()
@@ -352,6 +356,36 @@ def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
         " changes the table's metadata, and ends what it overtakes with MetadataChangedException. Under"
         " databricks-* it is one change of metadata, as the page has it"
     )
+
+
+def _tracks(properties: Mapping[str, str]) -> bool:
+    return properties.get(ROW_TRACKING, "").lower() == "true"
+
+
+def refuse_backfill(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Definition
+) -> None:
+    """Refuse that row tracking is switched on where files may be there without row ids: then it is several commits.
+
+    Not in init, where nothing goes on beside it (writers there are ``+0``, …), and not on a table that had the feature
+    from the start, or tracked rows after init: each of its files has row ids, and the property is all that is written
+    (RowTrackingFeature.validateAndBackfill; RowTrackingBackfillCommand.scala).
+    """
+    name, change = statement.target, statement.change
+    asked = isinstance(change, df.SetProperties) and _tracks(change.properties)
+    if not asked or name not in snapshot.database or snapshot.writer.startswith("+"):
+        return
+    inits = [state[name] for state in snapshot.outside.inits if name in state]
+    headers = [state.header or Header.of(declared[name]) for state in inits]
+    first = headers[0] if headers else Header.of(declared[name])
+    if "rowTracking" not in first.features and not (
+        headers and _tracks(headers[-1].metadata.configuration)
+    ):
+        raise LitmusError(
+            f"'{statement.sql}' is up to three commits in open-source Delta, which are not modelled: the feature, row"
+            " ids for the files that are there, the property. Say it in init, or give the table the feature when it is"
+            ' declared, properties = { "delta.feature.rowTracking" = "supported" }; then it is one'
+        )
 
 
 def refuse_level(

@@ -14,7 +14,14 @@ from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.cloning import cloned
 from isolitmus.checker.delta.converting import converted
 from isolitmus.checker.delta.creating import created, first_written
-from isolitmus.checker.delta.definitions import analysed, current, define, rebased, restore
+from isolitmus.checker.delta.definitions import (
+    analysed,
+    current,
+    define,
+    rebased,
+    refuse_backfill,
+    restore,
+)
 from isolitmus.checker.delta.folding import fold
 from isolitmus.checker.delta.growing import grown
 from isolitmus.checker.delta.guesses import guessed, refuse_opaque
@@ -30,7 +37,6 @@ from isolitmus.checker.delta.snapshot import (
     SPARK_CAST,
     OutsideReads,
     Snapshot,
-    assigned,
 )
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.model import expression as ex
@@ -122,6 +128,8 @@ def _any_effect(
         return cloned(snapshot, schemas, statement)
     if isinstance(statement, st.Insert) and statement.options.grows is not None:
         return grown(snapshot, schemas, statement, _effect)
+    if isinstance(statement, Definition) and not snapshot.outside.documented:
+        refuse_backfill(snapshot, schemas, statement)
     statement = guessed(analysed(statement, altered))
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)
@@ -293,7 +301,10 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     vectors = snapshot.vectors(schema, "update")
-    after = {row.id: assigned(schema, sets, row.values, (row.values,)) for row in gone.read.matched}
+    after = {
+        row.id: snapshot.assigned(schema, sets, row.values, (row.values,))
+        for row in gone.read.matched
+    }
     rewritten = [
         TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
         for file in gone.removes

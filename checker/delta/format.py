@@ -14,6 +14,7 @@ from isolitmus.checker.delta.commits import (
     forestalled,
     refusal,
     retries,
+    unfit_level,
     written,
 )
 from isolitmus.checker.delta.definitions import definitions
@@ -23,6 +24,7 @@ from isolitmus.checker.delta.locality import scans
 from isolitmus.checker.delta.snapshot import OutsideReads
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.vocabulary import terms_of
+from isolitmus.specs.properties import LEVELS
 from isolitmus.specs.sql import read_statement
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ TABLES = Format(
     independent=_duck,
     sequences="Delta has no transactions of several statements: each statement commits by itself",
     written=written,
+    unfit=partial(unfit_level, taken=LEVELS[:2]),
     blind=claims_blind,
     definitions=definitions,
     solver=_solver,
@@ -113,6 +116,7 @@ DELTA = replace(
     TABLES,
     effect=effect,
     drive=Clock,
+    unfit=unfit_level,
     forestalled=forestalled,
     refusal=refusal,
     retries=retries,

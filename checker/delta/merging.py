@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.removing import with_vectors
-from isolitmus.checker.delta.snapshot import DELTA_CAST, assigned
+from isolitmus.checker.delta.snapshot import DELTA_CAST
 from isolitmus.model.condition import holds, may_hold
 from isolitmus.model.evaluating import evaluate
 from isolitmus.model.execution import Effect, RowRead, RowWrite, births
@@ -152,7 +152,7 @@ def _changed(
                 continue
             if clause.action == "delete":
                 return None
-            after = assigned(schema, clause.sets, row.values, rows)
+            after = snapshot.assigned(schema, clause.sets, row.values, rows)
             return TableRow(row.id, snapshot.writer, after)
     return row
 

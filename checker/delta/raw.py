@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.header import Header, Metadata
     from isolitmus.model.schema import Schema
 
-__all__ = ["backfilled", "raw_effect", "stated_file"]
+__all__ = ["backfilled", "raw_effect", "row_tracked", "stated_file"]
 
 
 DUPLICATE_DOMAIN = "DELTA_DUPLICATE_DOMAIN_METADATA_INTERNAL_ERROR"
@@ -162,16 +162,23 @@ def stated_file(schema: Schema, file: RawFile) -> File:
     return File(file.path, file.partition, (), tuple(map(stats, columns)), vector=file.vector)
 
 
+def row_tracked(
+    header: Header, written: Metadata, features: frozenset[str], writer: str
+) -> Metadata:
+    """Return the metadata that a transaction writes with the names of the columns for row ids, if it has these features."""
+    if "rowTracking" not in features:
+        return written
+    known = header.metadata.configuration
+    names = {key: known.get(key, f"named by {writer}") for key in WITH_ROW_TRACKING}
+    return replace(written, configuration={**written.configuration, **names})
+
+
 def _updated(header: Header, written: Metadata, writer: str) -> Metadata:
     """Metadata that are given by updateMetadata, not as an action: where there is row tracking, they name the
     columns for row ids, if the table has no names for them yet (MaterializedRowTrackingColumn.scala,
     updateMaterializedColumnName).
     """
-    if "rowTracking" not in header.features:
-        return written
-    known = header.metadata.configuration
-    names = {key: known.get(key, f"named by {writer}") for key in WITH_ROW_TRACKING}
-    return replace(written, configuration={**written.configuration, **names})
+    return row_tracked(header, written, header.features, writer)
 
 
 def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:

@@ -25,7 +25,7 @@ from isolitmus.model.footprint import Footprint
 from isolitmus.model.header import Header
 from isolitmus.model.normal import columns
 from isolitmus.model.values import sort_rows
-from isolitmus.specs.confs import SKIPPING, vectors
+from isolitmus.specs.confs import EMPTY_TEXTS, SKIPPING, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,6 @@ __all__ = [
     "OutsideReads",
     "Result",
     "Snapshot",
-    "assigned",
 ]
 
 RowTest = Callable[..., bool]
@@ -297,11 +296,35 @@ class Snapshot:
         fresh = count()
         return [
             tuple(
-                TableRow(f"{self.writer}.{next(fresh)}", self.writer, _stored(schema, row, error))
+                TableRow(
+                    f"{self.writer}.{next(fresh)}", self.writer, self._stored(schema, row, error)
+                )
                 for row in rows
             )
             for rows in branches
         ]
+
+    def assigned(
+        self, schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
+    ) -> Row:
+        """A row of UPDATE or MERGE after SET."""
+        values = dict(sets)
+        after = tuple(evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
+        return self._stored(schema, after, DELTA_CAST)
+
+    def _stored(self, schema: Schema, row: Row, error: str) -> Row:
+        """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error; and
+        what a partition column keeps.
+        """
+        kept = tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
+        parts = schema.partition_indexes
+        if not parts:
+            return kept
+        empty = self.outside.confs.get(EMPTY_TEXTS) == "kept"
+        return tuple(
+            partition_value(schema.columns[i].name, v, empty_kept=empty) if i in parts else v
+            for i, v in enumerate(kept)
+        )
 
     def written(self, schema: Schema, branches: Iterable[Iterable[TableRow]]) -> tuple[File, ...]:
         """The files of a write: for each branch one per partition, cut at ``rows_per_file``."""
@@ -441,25 +464,3 @@ def _correlated(condition: ex.Expr) -> bool:
 
 def _padded(outer: Row, side: int) -> tuple[Row, ...]:
     return (outer,) + ((),) * (side - 1) if side else ()
-
-
-def _stored(schema: Schema, row: Row, error: str) -> Row:
-    """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error; and
-    what a partition column keeps.
-    """
-    kept = tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
-    parts = schema.partition_indexes
-    if not parts:
-        return kept
-    return tuple(
-        partition_value(schema.columns[i].name, v) if i in parts else v for i, v in enumerate(kept)
-    )
-
-
-def assigned(
-    schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
-) -> Row:
-    """A row of UPDATE or MERGE after SET."""
-    values = dict(sets)
-    after = tuple(evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
-    return _stored(schema, after, DELTA_CAST)

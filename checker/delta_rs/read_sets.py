@@ -13,9 +13,10 @@ from isolitmus.checker.delta.accesses import accesses
 from isolitmus.checker.delta.skipping import target_filters_of
 from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.execution import ReadSet
-from isolitmus.model.vocabulary import relations_of
+from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import FrameBuilder
     from isolitmus.model.schema import Schema
 
-__all__ = ["READ_SETS", "add_read_sets", "read_set"]
+__all__ = ["LEVEL_SETS", "READ_SETS", "add_read_sets", "read_set"]
 
 READ_SETS = relations_of("delta-rs")
 """The relations that a frame has where its transactions have read sets."""
+LEVEL_SETS = sets_of("delta-rs")
+"""The sets of it, by the level that a table declares."""
+SPELLINGS = {"writeSerializable": "RsWriteSerializable", "snapshotIsolation": "RsSnapshotIsolation"}
+"""The levels that delta-rs reads in a table's properties, each with its set (delta_kernel, table_properties.rs, where
+serializable is the third: what any other spelling is taken for)."""
 FILTERED = (st.Delete, st.Insert, st.Merge, st.Update)
 """The statements whose condition is compared with what winners add."""
 
@@ -73,15 +79,18 @@ def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSe
 
 
 def add_read_sets(events: Sequence[Event], builder: FrameBuilder) -> None:
-    """Add the relations of READ_SETS to the frame of some transactions."""
-    builder.have(*READ_SETS)
+    """Add the relations of READ_SETS and the sets of LEVEL_SETS to the frame of some transactions."""
+    builder.have(*READ_SETS, sets=LEVEL_SETS)
     for j, loser in enumerate(events):
-        known = loser.read_set
-        if known is None:
+        known, read = loser.read_set, loser.effect.footprint
+        if known is None or read is None:
             continue
+        declared = read.schema.properties.get(LEVEL_KEY)
+        if declared is not None:
+            builder.put(SPELLINGS.get(declared, "RsSerializable"), j)
         for i, winner in enumerate(events):
-            wrote, read = winner.effect.footprint, loser.effect.footprint
-            if i == j or wrote is None or read is None or wrote.table != read.table:
+            wrote = winner.effect.footprint
+            if i == j or wrote is None or wrote.table != read.table:
                 continue
             nouns = {"winner": winner.name, "loser": loser.name, "table": wrote.table}
             if any(map(known.could_match, winner.effect.adds)):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.frames import delta_frame
 from isolitmus.checker.proving.executed import violated_premises
 from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.running.execute import execute, unfit_table
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.catalogue import litmus, litmus_names
@@ -62,7 +62,7 @@ def outside(question: Question, premises: Sequence[Premise]) -> tuple[Outside, .
     found: list[Outside] = []
     for name in litmus_names():
         test = litmus(name)
-        if not isinstance(test, Litmus) or test.raw:
+        if not isinstance(test, Litmus) or test.raw or unfit_table(test, question.a):
             continue
         done = execute(test, question.a)
         seen = delta_frame([event for event in done.events if not event.aborted], reasons=False)

@@ -51,6 +51,7 @@ __all__ = [
     "observed_run",
     "seen_by",
     "stages",
+    "unfit_table",
 ]
 
 NO_OP = "no-op"
@@ -148,6 +149,15 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
     return own
 
 
+def unfit_table(litmus: Litmus, protocol: Spec) -> str:
+    """Return why one of those who write in a run under a protocol cannot have one of the tables; empty if all can."""
+    specs = [protocol, *(named(c.protocol) for c in litmus.clients.values() if c.protocol)]
+    found = (
+        _format(litmus, spec).unfit(table) for spec in specs for table in litmus.tables.values()
+    )
+    return next(filter(None, found), "")
+
+
 def _named(protocol: Spec) -> frozenset[str]:
     """The base names that a protocol's checks use: what a frame needs for them to be asked."""
     exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
@@ -194,9 +204,14 @@ class _Work:
             litmus, {n: own.get(n, form) for n in litmus.transactions}
         )
         self.events, self.started, self.undetermined = [], {}, {}
+        why = "" if protocol is None else unfit_table(litmus, protocol)
+        if why:
+            raise UndeterminedError(f"{litmus.name}: {why}")
         try:
             inits = stages(self.form, litmus.tables, litmus.init)
             self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
+        except UndeterminedError as error:
+            raise UndeterminedError(f"{litmus.name}: {error}") from None
         except LitmusError as error:
             raise LitmusError(f"{litmus.name}: {error}") from None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.execute import execute, judge_execution, observed_run
+from isolitmus.checker.running.execute import execute, judge_execution, observed_run, unfit_table
 from isolitmus.checker.running.serial import explain_serially
 from isolitmus.model.combine import outspoken
 from isolitmus.model.default import DELTA
@@ -102,6 +102,8 @@ def shipped_run(
             seen = frame(_unchecked(format)[k].events)
             if permits(seen) or not admits(seen):
                 continue
+        if unfit_table(test, a):
+            continue
         execution = execute(test, a)
         if any(event.aborted for event in execution.events):
             continue

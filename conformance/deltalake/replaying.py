@@ -127,13 +127,11 @@ class _DeltalakeReplay:
         self._paths = {name: folder / name.lower() for name in litmus.tables}
         for name, schema in litmus.tables.items():
             self._create(schema, self._paths[name], level)
-        filler = Writer(
-            litmus, worker, self._paths, Chronicle(self._paths), blind=level is not None
-        )
+        filler = Writer(litmus, worker, self._paths, Chronicle(self._paths), level=level)
         for number, statement in enumerate(litmus.init):
             filler.fill(number, statement)
         self._chronicle = Chronicle(self._paths)
-        self._writer = Writer(litmus, worker, self._paths, self._chronicle, blind=level is not None)
+        self._writer = Writer(litmus, worker, self._paths, self._chronicle, level=level)
 
     def run(self, protocol: str) -> Run:
         for step in self._litmus.schedule.steps:
@@ -150,10 +148,6 @@ class _DeltalakeReplay:
 
     def _create(self, schema: Schema, path: Path, level: str | None) -> None:
         refuse_unlike(schema)
-        if level is not None and LEVEL_KEY in schema.properties:
-            raise Refused(
-                f"table {schema.name} needs two isolation levels, which is not carried out there"
-            )
         said = {} if level is None else {LEVEL_KEY: level}
         try:
             self._worker.ask(
@@ -161,7 +155,7 @@ class _DeltalakeReplay:
                 path=str(path),
                 columns=[(column.name, column.type) for column in schema.columns],
                 partitioned_by=list(schema.partitioned_by),
-                configuration={**schema.properties, **said},
+                configuration={**said, **schema.properties},
             )
         except EngineError as error:
             raise Refused(f"table {schema.name}: {line_of(error)}") from None

@@ -20,6 +20,7 @@ from isolitmus.checker.running.duck_tables import create_table
 from isolitmus.conformance.deltalake.rendering import render
 from isolitmus.conformance.deltalake.talk import EngineError
 from isolitmus.model.client import Client
+from isolitmus.model.delta_log import LEVEL_KEY
 from isolitmus.model.errors import Refused, brief
 from isolitmus.model.query import sources
 from isolitmus.model.run import TransactionRun
@@ -53,6 +54,8 @@ UNCLASSED = frozenset(("error_class",))
 
 BLIND = {"isBlindAppend": True}
 """What an INSERT of constants says of itself where the level asks: delta-rs leaves that to its caller."""
+WEAKER = ("writeSerializable", "snapshotIsolation")
+"""The levels, as a table spells them, at which an INSERT says it."""
 
 
 CARRIED = ("session", "let", "write", "protocol")
@@ -92,7 +95,7 @@ def refuse_unlike(schema: Schema) -> None:
 
 class Writer:
     """Carries transactions of a litmus test out on the tables at these paths, step by step; ``chronicle`` takes up
-    their commits. ``blind``: an INSERT of constants says of itself that it is a blind append.
+    their commits. ``level`` is that of the tables that declare none, as their properties spell it.
     """
 
     def __init__(
@@ -102,13 +105,13 @@ class Writer:
         paths: Mapping[str, Path],
         chronicle: Chronicle,
         *,
-        blind: bool = False,
+        level: str | None = None,
     ) -> None:
         self._litmus = litmus
         self._worker = worker
         self._paths = paths
         self._chronicle = chronicle
-        self._blind = blind
+        self._level = level
         self._started: dict[str, _StartedRequest] = {}
         self._values: dict[str, dict[str, Value]] = {}
 
@@ -167,8 +170,9 @@ class Writer:
         """What a statement asks of the worker; its handle is opened, and what its client reads is read."""
         target = getattr(statement, "target", "")
         request = render(statement, self._litmus.tables, self._snapshot(handle))
+        declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)
         blind = isinstance(statement, Insert) and request["mode"] == "append"
-        if blind and self._blind and not _reads(statement):
+        if blind and declared in WEAKER and not _reads(statement):
             request["says"] = BLIND
         return {**request, "handle": f"{handle} {self._name(target)}"}
 

@@ -11,6 +11,44 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
 
+TRACKED = """
+title = "Row tracking"
+schedule = "a.start enable {rest} a.commit"
+[table]
+columns = "id INT"
+{properties}
+init = ["INSERT INTO t VALUES (1)"{init}]
+[transactions]
+a = "DELETE FROM t WHERE id = 1"
+enable = "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'TRUE')"
+"""
+FEATURE = "delta.feature.rowTracking"
+
+
+def tracked(properties="", init="", rest=""):
+    test = TRACKED.format(properties=properties, init=init, rest=rest)
+    return run(read_litmus(test, "tracked"), protocol("delta-serializable")).run
+
+
+@pytest.mark.parametrize(
+    "key", [f'"{FEATURE}" = "supported"', '"delta.enableRowTracking" = "true"']
+)
+def test_row_tracking_is_one_commit_where_each_file_has_row_ids(key):
+    done = tracked(f"properties = {{ {key} }}")
+    assert {t.outcome for t in done.transactions.values()} == {"committed"}
+    assert len(done.versions) == 3
+
+
+def test_row_tracking_is_several_commits_where_files_may_lack_row_ids():
+    """Also where the feature came later: files that were there before have no row ids."""
+    later = f"""ALTER TABLE t SET TBLPROPERTIES ('{FEATURE}' = 'supported')"""
+    for init in ("", f', "{later}"'):
+        with pytest.raises(IsolitmusError, match="is up to three commits in open-source Delta"):
+            tracked(init=init)
+    on = "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
+    assert len(tracked(init=f', "{on}"').versions) == 3
+
+
 STATEMENTS = [
     "INSERT INTO t VALUES (3, 0)",
     "INSERT INTO t VALUES (30, 1)",

@@ -10,6 +10,7 @@ from catalogue_runs import predicted
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolitmus.checker.running.execute import unfit_table
 from isolitmus.checker.telling.colours import DARK, LIGHT, PICTURE, RULES, picture_style
 from isolitmus.checker.telling.diagram import arrows, graph_svg
 from isolitmus.checker.telling.figures import figure
@@ -20,15 +21,16 @@ from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
-from isolitmus.specs import litmus
+from isolitmus.specs import litmus, protocol
 from isolitmus.specs.catalogue import litmus_names, relatives
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def on_tables():
-    """Return the names of the catalogue's litmus tests on tables."""
-    return [name for name in litmus_names() if isinstance(litmus(name), Litmus)]
+    """Return the names of the catalogue's litmus tests on tables that Spark can have."""
+    every = [name for name in litmus_names() if isinstance(litmus(name), Litmus)]
+    return [name for name in every if not unfit_table(litmus(name), protocol(PROTOCOLS[0]))]
 
 
 def texts(svg):

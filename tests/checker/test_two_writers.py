@@ -7,7 +7,7 @@ import pytest
 from isolitmus.checker import run
 from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.checker.running.refusals import refusals
-from isolitmus.model.errors import LitmusError, SpecError
+from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.formats import FORMATS, format_named
 from isolitmus.specs.litmus_file import read_litmus
@@ -100,6 +100,24 @@ def test_it_writes_no_deletion_vectors():
     assert dead("delta-serializable", {}) == [[1], [2, 0]]
     assert dead("delta-serializable", test.clients) == [[1], [0]]
     assert dead("delta-rs-serializable", {}) == [[0], [0]]
+
+
+def test_a_table_of_both_declares_a_level_that_both_can_have():
+    """Whoever it is whose protocol the run is under; and a level that a statement sets is Spark's only."""
+    level = 'properties = {{ "delta.isolationLevel" = "writeSerializable" }}\ninit'
+    declared = TEST.replace("init", level).format
+    under = protocol("delta-rs-serializable")
+    assert execute(read_litmus(declared(a=DELETE, b=APPEND, of_a="", of_b=RS), "two"), under).events
+    spark = ', protocol = "delta-serializable"'
+    for test, spec in (("", SPARK), (spark, under)):
+        with pytest.raises(UndeterminedError, match="Delta takes only 'Serializable'"):
+            execute(read_litmus(declared(a=DELETE, b=APPEND, of_a=RS, of_b=test), "two"), spec)
+    set_ = "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')"
+    assert execute(of(set_, APPEND, rs=""), SPARK).events[1].version == 2
+    with pytest.raises(
+        UndeterminedError, match=r"delta-rs sets delta\.isolationLevel by a call of its own"
+    ):
+        execute(of(set_, APPEND, rs="a"), SPARK)
 
 
 def test_its_file_is_written_as_it_was_read():

@@ -7,7 +7,7 @@ from isolitmus.checker.delta.frames import BASIC, delta_frame
 from isolitmus.checker.delta.relations import FLAGS
 from isolitmus.checker.delta.table_reads import with_reads
 from isolitmus.checker.delta.table_symbolic import circuit
-from isolitmus.checker.delta_rs.read_sets import READ_SETS
+from isolitmus.checker.delta_rs.read_sets import LEVEL_SETS, READ_SETS
 from isolitmus.checker.reading.gates import Gates
 from isolitmus.checker.running import frames
 from isolitmus.checker.running.execute import execute
@@ -40,7 +40,7 @@ def test_a_name_stands_once_and_is_worded():
 
 def test_every_name_is_of_one_world_and_only_orders_are_bound():
     frames_have = HISTORIES | READS | OPERATIONS | MOMENTS | ITEMS | TIMES | LOGS | DELTA
-    frames_have |= {*READ_SETS}
+    frames_have |= {*READ_SETS, *LEVEL_SETS}
     assert frames_have | {*relations_of("orders")} == {*BASE}
     assert {*relations_of("orders")} <= {*BINDERS.values()} <= {*RELATIONS}
 

@@ -125,6 +125,10 @@ FILES = {
         ONE + 'init = ["INSERT INTO t VALUES (1)", "INSERT INTO t SELECT id FROM t VERSION AS OF {init[1]}"]\n',
         '"DELETE FROM t"',
     ),
+    ("the conf shuffle.partitions above 1", "a statement that shuffles rows"): file(
+        PLAIN,
+        '{ sql = "INSERT INTO t SELECT id, count(*) FROM t GROUP BY id", conf = { "spark.sql.shuffle.partitions" = "7" } }',
+    ),
     ("partitioned_by", "clustered_by"): file(PLAIN + 'clustered_by = ["id"]\n', '"DELETE FROM t"'),
     ("exists = false", "init"): file(ABSENT + INIT, '"SELECT id FROM t"'),
     ("exists = false", "files"): file(ABSENT + 'files = [{ path = "f" }]\n', '"SELECT id FROM t"'),

@@ -14,6 +14,7 @@ import pytest
 from case_checks import check_cases
 from catalogue_runs import predicted
 
+from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus
@@ -74,7 +75,9 @@ def test_titles_are_distinct(tests):
 
 
 def look_at_expectations(test):
-    assert {"delta-serializable", "delta-write-serializable"} <= set(test.expect)
+    of_spark = not any(map(DELTA.unfit, test.tables.values()))
+    both = ("serializable", "write-serializable")
+    assert {f"delta-{'' if of_spark else 'rs-'}{level}" for level in both} <= set(test.expect)
     for who, expect in test.expect.items():
         if who.startswith("deltalake-"):  # what a release does where it differs from the model
             continue

@@ -1,16 +1,22 @@
 """Properties of tables: which are modelled, said by a litmus file and by SQL alike."""
 
+import re
+
 import pytest
 
-from isolitmus.model.errors import LitmusError, near
+from isolitmus.checker.runs import run
+from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
+from isolitmus.specs import protocol
 from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.properties import MADE, SET
+from isolitmus.specs.properties import MADE, SET, unmodelled
+from isolitmus.specs.scope_file import read_scope
 
 VALUES = {
     "delta.checkpointInterval": "3",
     "delta.deletedFileRetentionDuration": "interval 1 week",
     "delta.isolationLevel": "Serializable",
     "delta.logRetentionDuration": "interval 30 days",
+    "delta.randomPrefixLength": "4",
 }
 
 
@@ -51,9 +57,8 @@ def test_a_statement_may_set_it(key):
     [
         ('"delta.appendOnly" = "yes"', "delta.appendOnly is 'yes'; known: 'true' or 'false'"),
         ('"delta.appendOnly" = true', "delta.appendOnly is True; a text is wanted"),
-        ('"delta.apendOnly" = "true"', "the property 'delta.apendOnly' is not modelled; did you mean 'delta.appendOnly'?"),
+        ('"delta.apendOnly" = "true"', "Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean 'delta.appendOnly'?"),
         ('"delta.checkpointInterval" = "0"', "delta.checkpointInterval is '0'; known: a whole number from 1"),
-        ('"delta.isolationLevel" = "WriteSerializable"', "Delta takes only 'Serializable' from a user; leave it out, and the protocol of a run says the level"),
         ('"delta.feature.rowTraking" = "supported"', "the feature 'rowTraking' is not modelled; did you mean 'rowTracking'?"),
         ('"delta.feature.rowTracking" = "true"', "delta.feature.rowTracking is 'true'; known: 'supported'"),
     ],
@@ -63,6 +68,110 @@ def test_what_it_may_not_be(said, sentence):
         test(said)
     assert str(error.value).startswith("t.toml:6: table.properties: ")
     assert sentence in str(error.value)
+
+
+OTHERS = """
+    autoOptimize castIcebergTimeType columnMapping.maxColumnId compatibility.symlinkFormatManifest.enabled
+    coordinatedCommits.commitCoordinator-preview coordinatedCommits.tableConf-preview
+    dataSkippingStatsColumns dataSkippingStringPrefixLength enableChangeDataCapture
+    enableIcebergCompatV1 enableIcebergCompatV2 enableIcebergCompatV3 enableMaterializePartitionColumnsFeature enableTypeWidening
+    enableVariantShredding ignoreIcebergBucketPartition ignoreProtocolDefaults inCommitTimestampEnablementTimestamp
+    inCommitTimestampEnablementVersion minReaderVersion minWriterVersion parquet.format.version
+    requireCheckpointProtectionBeforeVersion rowTrackingSuspended universalFormat.enabledFormats
+    universalFormat.iceberg.atomicConversion.supported universalFormat.config.iceberg.x writePartitionColumnsToParquet
+"""
+"""What Delta has besides (DeltaConfig.scala)."""
+
+
+@pytest.mark.parametrize("key", OTHERS.split())
+def test_what_else_delta_has_is_refused_with_the_reason(key):
+    assert re.fullmatch(
+        rf"the property 'delta\.{key}' is not modelled: .+",
+        unmodelled(f"delta.{key}", "1", made=True),
+    )
+
+
+RETENTIONS = [
+    ("delta.logRetentionDuration", "7 days", True),
+    ("delta.logRetentionDuration", "INTERVAL 168 hours", True),
+    ("delta.logRetentionDuration", "interval 6 days", False),
+    ("delta.deletedFileRetentionDuration", "interval 30 days", True),
+    ("delta.deletedFileRetentionDuration", "interval 5 weeks", False),
+]
+
+
+@pytest.mark.parametrize(("key", "span", "taken"), RETENTIONS)
+@pytest.mark.parametrize("by_sql", [False, True])
+def test_logs_are_kept_as_long_as_files(key, span, taken, by_sql):
+    said = {"statement": f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{span}')"}
+    said = said if by_sql else {"properties": f'"{key}" = "{span}"'}
+    if taken:
+        assert test(**said)
+    else:
+        with pytest.raises(IsolitmusError, match=r"is shorter than .*, which Delta refuses"):
+            test(**said)
+
+
+CONF_TEST = """
+title = "t"
+schedule = "a"
+[table]
+columns = "id INT"
+[transactions]
+a = {{ sql = "DELETE FROM t WHERE id = 1", before = ["SET {key} = {value}"], conf = {{ "{key}" = "{value}" }} }}
+"""
+ASIDES = {
+    "spark.sql.shuffle.partitions": "200",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.commitInfo.userMetadata": "nightly",
+    "spark.databricks.delta.checkpoint.partSize": "5",
+    "team.owner": "eu",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), ASIDES.items())
+def test_a_conf_that_takes_no_part_is_kept(key, value):
+    client = read_litmus(CONF_TEST.format(key=key, value=value), "t").client("a")
+    assert client.conf == {client.before[0].key: client.before[0].value} == {key: value}
+
+
+LEVEL = '"delta.isolationLevel" = "writeSerializable"'
+
+
+def test_a_level_is_refused_by_those_who_cannot_have_it():
+    """A litmus file may declare it, for delta-rs takes it, and so does Databricks, by any spelling."""
+    for under in ("delta-rs-serializable", "databricks-serializable-newest"):
+        assert run(test(LEVEL), protocol(under)).run.transactions["a"].outcome == "no-op"
+    with pytest.raises(
+        UndeterminedError,
+        match=r"^t: t\.properties: delta\.isolationLevel is 'writeSeri.* only 'Seri",
+    ):
+        run(test(LEVEL), protocol("delta-serializable"))
+    snapshot = test(LEVEL.replace("writeSerializable", "snapshotIsolation"))
+    with pytest.raises(
+        UndeterminedError, match="takes only 'Serializable' and 'WriteSerializable' from"
+    ):
+        run(snapshot, protocol("databricks-serializable-newest"))
+
+
+def test_an_engine_is_not_asked_about_a_level_that_it_refuses(call):
+    for engine in ("delta", "model,delta"):
+        status, _, err = call(
+            "run",
+            "delta-rs-level-misspelled",
+            "--protocol",
+            "delta-serializable",
+            "--engine",
+            engine,
+        )
+        assert (status, err.count("Delta takes only 'Serializable' from a user")) == (3, 1)
+
+
+def test_a_level_is_refused_where_there_is_no_run():
+    scope = f'title = "x"\n[scope]\ntransactions = 1\nstatements = ["DELETE FROM t"]\n[table]\ncolumns = "id INT"\nproperties = {{ {LEVEL} }}'
+    with pytest.raises(LitmusError, match="takes only 'Serializable' from a user; leave it out"):
+        read_scope(scope, "x")
 
 
 def test_only_near_names_are_proposed():

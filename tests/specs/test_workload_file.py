@@ -632,8 +632,8 @@ def test_an_overwrite_is_dynamic_as_its_session_says(job, form):
     ("job", "problem"),
     [
         (f'sql = ["SET {MODE} = sometimes", "DELETE FROM t"]', "known: static, dynamic"),
-        ('sql = ["SET spark.databricks.delta.maxCommitAttempts = 0", "DELETE FROM t"]', "not modelled for jobs"),
-        ('conf = { "spark.sql.shuffle.partitions" = "7" }\nsql = "DELETE FROM t"', "not modelled for jobs"),
+        ('sql = ["SET spark.databricks.delta.maxCommitAttempts = 0", "DELETE FROM t"]', "is not modelled here; modelled are"),
+        ('conf = { "spark.sql.shuffle.partitions" = "all" }\nsql = "DELETE FROM t"', "known: a whole number from 1"),
         ('options = { mergeSchema = "true" }\nsql = "DELETE FROM t"', "mergeSchema"),
         (f'sql = "SET {MODE} = dynamic"', "no statement but SET"),
         (

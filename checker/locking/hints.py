@@ -68,8 +68,8 @@ def scan_hints(sql: str, label: str = "SQL") -> tuple[frozenset[str], ...]:
 
     Examples
     --------
-    >>> scan_hints("SELECT id FROM t WITH (UPDLOCK, READPAST) WHERE k > 0")
-    (frozenset({'READPAST', 'UPDLOCK'}),)
+    >>> [sorted(hints) for hints in scan_hints("SELECT id FROM t WITH (UPDLOCK, READPAST) WHERE k > 0")]
+    [['READPAST', 'UPDLOCK']]
 
     """
     if PLACE.search(sql) is None:

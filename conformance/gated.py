@@ -1,6 +1,8 @@
 """SQL for an engine that is to stop at a row: a call at each row that a scan gives, and the index by which it goes.
 
-The call stands behind the conditions that need no subquery, and before those that do, as a scan gives its rows.
+The call stands behind the conditions that need no subquery, and before those that do, as a scan gives its rows. Where
+an engine evaluates subqueries of one value first, once, if they depend on nothing (``Dialect.first``), what needs only
+these stands before the call, too.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.checker.locking.hints import scan_hints
 from isolitmus.checker.locking.plans import lookups
 from isolitmus.model.errors import Refused
-from isolitmus.model.statement import statements_of
+from isolitmus.model.statement import Update, statements_of
 from isolitmus.specs.sql_parse import Syntax
 
 if TYPE_CHECKING:
@@ -56,6 +59,9 @@ class Dialect:
     """Whether that also shows what is not committed."""
     snapshot: bool
     """Whether a statement reads as of its beginning: then it is all the same when its subqueries are asked."""
+    first: Callable[[exp.Expr], exp.Expr] | None = None
+    """A condition as a text, which the call then takes: in a subquery that is to be evaluated first, once, the condition
+    may stand in no CASE. None: the call takes none, and no subquery is evaluated first."""
     through: Callable[[str, exp.Column], exp.Expr] | None = None
     """What holds of every row, by the name of an index and its first column: the index is said to be of such rows only, and
     whoever is to go by it repeats that, so that he can go by no other; None: an index is chosen otherwise."""
@@ -97,8 +103,11 @@ def gated(
     texts: list[Gated] = []
     before = 0
     for part in statements_of(statement):
+        if any(scan_hints(part.sql)):
+            raise Refused(f"{transaction}: table hints are of SQL Server")
         tree = Syntax(part.sql).tree().copy()
         found = _scans(tree)
+        first = _asked_first(dialect, transaction, part, found)
         hints: list[str] = []
         paths: list[tuple[str, str]] = []
         for k, table in enumerate(found):
@@ -110,7 +119,7 @@ def gated(
                 else "".join(client.scan[before + k :][:1])
             )
             index = next((one for one in schema.indexes if one.name == name), None)
-            _gate(dialect, transaction, table, schema, number)
+            _gate(dialect, (transaction, str(number)), table, schema, index, first=first)
             through = _through(dialect, schema, index, table.alias_or_name)
             if through is not None:
                 where = _around(table).args["where"]
@@ -140,13 +149,34 @@ def _through(
     return dialect.through(index_name(schema, index), exp.column(first, table=table or None))
 
 
-def asks_late(statement: Statement) -> bool:
+def asks_late(dialect: Dialect, statement: Statement) -> bool:
     """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a scan has come to a
     row.
     """
     return any(
-        not lookup.correlated for part in statements_of(statement) for lookup in lookups(part)
+        not lookup.correlated and not (dialect.first and lookup.kind == "scalar")
+        for part in statements_of(statement)
+        for lookup in lookups(part)
     )
+
+
+def _asked_first(
+    dialect: Dialect, transaction: str, statement: Statement, scans: list[exp.Table]
+) -> list[exp.Expr]:
+    """The subqueries that the engine evaluates before all else; Refused where it does so in another order."""
+    if dialect.first is None:
+        return []
+    inside = lookups(statement)
+    tables = scans[len(scans) - len(inside) :]
+    found = [
+        _around(table)
+        for table, lookup in zip(tables, inside, strict=True)
+        if lookup.kind == "scalar" and not lookup.correlated
+    ]
+    places = {select.find_ancestor(exp.Where) is None for select in found}
+    if isinstance(statement, Update) and len(places) > 1:
+        raise Refused(f"{transaction}: subqueries of WHERE are evaluated before those of SET here")
+    return found
 
 
 def _scans(tree: exp.Expr) -> list[exp.Table]:
@@ -167,20 +197,16 @@ def _scans(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _gate(
-    dialect: Dialect, transaction: str, table: exp.Table, schema: Schema, number: int
+    dialect: Dialect,
+    words: tuple[str, str],
+    table: exp.Table,
+    schema: Schema,
+    index: Index | None,
+    *,
+    first: list[exp.Expr],
 ) -> None:
-    """Put the call into the condition of a scan."""
+    """Put the call into the condition of a scan; ``first`` are the subqueries that are evaluated before all else."""
     around = _around(table)
-    cells = (
-        dialect.cell(column, exp.column(column.name, table=table.alias_or_name))
-        for column in schema.columns
-    )
-    words = exp.Literal.string(transaction), exp.Literal.string(str(number))
-    passing: exp.Expr = exp.Anonymous(this="pass", expressions=[*words, *cells])
-    if dialect.again is not None:
-        looked = exp.If(this=dialect.again(table), true=exp.Literal.number(1))
-        passing = exp.Case(ifs=[looked], default=passing)
-    call = exp.EQ(this=passing, expression=exp.Literal.number(1))
     where = around.args.get("where")
     parts = (
         list(where.this.flatten()) if where is not None and isinstance(where.this, exp.And) else []
@@ -188,11 +214,57 @@ def _gate(
     if where is not None and not parts:
         parts = [where.this]
     early = [part for part in parts if part.find(exp.Select) is None]
-    late = [part for part in parts if part.find(exp.Select) is not None]
-    again = [part.copy() for part in early]
-    passed = _if([*again, call], _if(late, exp.Literal.number(1)))
-    condition = exp.and_(*early, exp.EQ(this=passed, expression=exp.Literal.number(1)), copy=False)
-    around.set("where", exp.Where(this=condition))
+    known = [part for part in parts if _is_known(part, first)]
+    late = [part for part in parts if not any(part is one for one in (*early, *known))]
+    hidden = [] if isinstance(around, exp.Select) else _hidden(schema, index)
+    keys = [part for part in known if _is_comparison(part, schema, hidden)]
+    if keys and known[0] is not keys[0]:
+        raise Refused(f"{words[0]}: what '{keys[0].sql()}' asks is evaluated before the rest here")
+    alone = any(select is around for select in first)
+    told = exp.and_(*early) if alone and early else exp.true()
+    who, number = map(exp.Literal.string, words)
+    passing: exp.Expr = exp.Anonymous(
+        this="pass",
+        expressions=[
+            who,
+            *([] if dialect.first is None else [dialect.first(told)]),
+            number,
+            *(
+                dialect.cell(c, exp.column(c.name, table=table.alias_or_name))
+                for c in schema.columns
+            ),
+        ],
+    )
+    if dialect.again is not None:
+        looked = exp.If(this=dialect.again(table), true=exp.Literal.number(1))
+        passing = exp.Case(ifs=[looked], default=passing)
+    one = exp.Literal.number(1)
+    call = exp.EQ(this=passing, expression=one)
+    if not alone:
+        before = [part for part in known if not any(part is key for key in keys)]
+        again = [part.copy() for part in early]
+        call = exp.EQ(this=_if([*again, *before, call], _if(late, one)), expression=one.copy())
+    around.set("where", exp.Where(this=exp.and_(*early, *keys, call, copy=False)))
+
+
+def _is_known(part: exp.Expr, first: list[exp.Expr]) -> bool:
+    """Whether a condition has subqueries, all of which are evaluated before all else."""
+    inside = list(part.find_all(exp.Select))
+    return bool(inside) and all(any(select is one for one in first) for select in inside)
+
+
+def _hidden(schema: Schema, index: Index | None) -> list[int]:
+    """The columns by which an UPDATE or DELETE would go by another index than this."""
+    wanted = None if index is None else index.columns[0]
+    return [one.columns[0] for one in schema.indexes if one.columns[0] != wanted]
+
+
+def _is_comparison(part: exp.Expr, schema: Schema, hidden: list[int]) -> bool:
+    """Whether a condition compares a column with a subquery, and the engine looks for rows by that."""
+    if not isinstance(part, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+        return False
+    column = next((s for s in (part.this, part.expression) if isinstance(s, exp.Column)), None)
+    return column is not None and schema.index(column.name) not in hidden
 
 
 def _around(table: exp.Table) -> exp.Expr:

@@ -154,7 +154,7 @@ class _Schedule:
                 f"'{step}' stops a scan at any entry; a statement can be stopped at a row that its scan gives,"
                 f" {step.transaction}.scan[N]"
             )
-        late = asks_late(self.litmus.transactions[step.transaction])
+        late = asks_late(self.sql.dialect, self.litmus.transactions[step.transaction])
         if step.action == "scan" and late and not self.sql.dialect.snapshot:
             raise Refused(
                 f"'{step}' stops a statement with a subquery that is asked once the scan has come to a row, and not first"
@@ -362,8 +362,8 @@ def _value(column: Column, cell: str | None) -> Value:
         case "INT" | "BIGINT":
             return int(cell)
         case "DATE":
-            return date.fromisoformat(cell)
+            return date.fromisoformat(cell.strip())
         case "BOOLEAN":
-            return cell.lower() in ("t", "true")
+            return cell.strip().lower() in ("t", "true")
         case _:
             return cell

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.claiming import asked, carried, cases, held_figures
 from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.conformance.connections import StatementError
 from isolitmus.conformance.delta import ENGINE as DELTA
 from isolitmus.conformance.engines import carried_out
 from isolitmus.model.claim import AskedObservation, ClaimAnswer
-from isolitmus.model.errors import EngineUnavailable, IsolitmusError
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, brief
 from isolitmus.model.readable import Readable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from isolitmus.model.claim import Claim, ClaimEvidence, ClaimVerdict, Figure
     from isolitmus.model.litmus import Litmus
@@ -177,7 +179,8 @@ def _observed(
     name: str, pieces: Sequence[ClaimEvidence]
 ) -> dict[str, Mapping[str, Figure] | IsolitmusError]:
     """What is seen in each experiment that the pieces name: of each thing a number or words."""
-    from isolitmus.conformance.observations import observation_named
+    from isolitmus.conformance.observations import DatabaseObservation, observation_named
+    from isolitmus.conformance.observations.databases import SERVERS
     from isolitmus.conformance.session import open_session
 
     wanted = {
@@ -185,23 +188,31 @@ def _observed(
         for p in pieces
         if isinstance(p.question, AskedObservation)
     }
-    if name != DELTA:
-        reason = EngineUnavailable(f"{name} is nothing that observations are made of")
-        return dict.fromkeys(wanted, reason)
-    found: dict[str, Mapping[str, Figure] | IsolitmusError] = {}
-    if not wanted:
+    able = {
+        key: one
+        for key, one in wanted.items()
+        if name in (one.engines if isinstance(one, DatabaseObservation) else (DELTA,))
+    }
+    reason = EngineUnavailable(f"{name} is not what this observation is made of")
+    found: dict[str, Mapping[str, Figure] | IsolitmusError] = dict.fromkeys(wanted, reason)
+    if not able:
         return found
     try:
-        with open_session() as session:
-            for key, one in wanted.items():
+        serving: AbstractContextManager[Any] = (
+            SERVERS[name]() if name in SERVERS else open_session()
+        )
+        with serving as opened:
+            for key, one in able.items():
                 try:
                     found[key] = {
-                        fact: _figure(value) for fact, value in one.made(session).facts.items()
+                        fact: _figure(value) for fact, value in one.made(opened).facts.items()
                     }
                 except IsolitmusError as error:
                     found[key] = error
+                except StatementError as error:
+                    found[key] = Refused(f"{key}: {name}: {brief(str(error))}")
     except IsolitmusError as error:
-        return dict.fromkeys(wanted, error) | found
+        found |= {key: error for key in able if found[key] is reason}
     return found
 
 

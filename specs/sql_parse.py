@@ -67,7 +67,10 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
         ("expression", "default"), "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"
     ),
 }
-TRANSACT = re.compile(r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]", re.IGNORECASE)
+TRANSACT = re.compile(
+    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\(|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
+    re.IGNORECASE,
+)
 """What only Transact-SQL writes so, of what is read."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
@@ -173,7 +176,8 @@ def _beginning(text: str) -> int:
 
 
 def portable(text: str) -> str:
-    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets.
+    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets, no
+    table hints; one with OPTION (…) stays as it is.
 
     >>> portable("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
     'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
@@ -183,7 +187,8 @@ def portable(text: str) -> str:
     if TRANSACT.search(text) is None:
         return text
     try:
-        return parse_one(text, "tsql").sql("databricks")
+        tree = parse_one(text, "tsql")
+        return text if tree.args.get("options") else tree.sql("databricks")
     except (SqlglotError, ValueError):
         return text
 

@@ -26,6 +26,7 @@ KINDS = {
     "read-committed-page": "RC page",
     "read-committed-table": "RC table",
     "repeatable-read": "RR",
+    "repeatable-read-escalating": "RR escalating",
     "serializable": "S",
     "read-committed-snapshot": "RC snapshot",
     "latest-committed": "latest",

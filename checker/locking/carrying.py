@@ -14,6 +14,7 @@ from isolitmus.checker.locking.effects import done_so_far
 from isolitmus.checker.locking.events import DEADLOCK
 from isolitmus.checker.locking.locks import Lock, LockTable, Resource, doomed
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT, SireadMarks
+from isolitmus.checker.locking.plans import lookups
 from isolitmus.checker.locking.rows import Store
 from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
 from isolitmus.checker.locking.statements import UnderWay
@@ -72,6 +73,11 @@ class SessionUnderWay:
     """Whether it has committed, or has ended otherwise."""
     versions: tuple[int, int] | None = None
     """The versions that there were last when it began, and when it ended, or so far."""
+
+    @property
+    def scans_again(self) -> bool:
+        """Whether its statement has subqueries, which are scans of their own."""
+        return self.ran < len(self.statements) and bool(lookups(self.statements[self.ran]))
 
     @property
     def through(self) -> bool:
@@ -154,10 +160,12 @@ class LitmusUnderWay:
         """Let somebody do what he was asked for, and then whoever need not wait any more what he waited in, each in a
         thread of his own, until nobody gets any further.
         """
-        while asked is not None and (self.move(asked) or asked.through):
-            pass
         locks = self.work.locks
         moving: list[SessionUnderWay] = []
+        while asked is not None and (self.move(asked) or asked.through):
+            if locks.heap and asked.scans_again and self.freed():
+                moving.append(asked)  # it has so much to do that others may be faster
+                break
         while able := [*moving, *self.freed()]:
             locks.raced = len(able) > 1
             session = able[self.choose(self, able) if locks.raced else 0]

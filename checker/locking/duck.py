@@ -10,7 +10,7 @@ from isolitmus.checker.running.duck_functions import duck_text, open_duck, unsup
 from isolitmus.checker.running.duck_tables import create_table
 from isolitmus.model.statement import Read, statements_of
 from isolitmus.model.values import sort_rows
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.specs.sql_parse import Syntax, portable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ class DuckTexts:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         self._texts = {
-            statement: duck_text(Syntax(statement.sql).tree())
+            statement: duck_text(Syntax(portable(statement.sql)).tree())
             for transaction in litmus.transactions.values()
             for statement in (*litmus.init, *statements_of(transaction))
         }

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from isolitmus.checker.locking.rows import Entry, Position, Stored
-    from isolitmus.checker.locking.rules import Rules
     from isolitmus.checker.locking.scans import Going, Shared, Trace
     from isolitmus.model.schema import Index
     from isolitmus.model.values import Row
@@ -80,13 +79,19 @@ class HeapScan(ScanPlan):
     fetches: bool = False
     """Whether it locks rows once more where it goes from an index to the heap, for an UPDATE."""
 
+    hidden: tuple[int, ...] = ()
+    """Columns at which the store does not look: Derby would go by their index, if they did not stand in an expression."""
+
     @classmethod
-    def of(cls, plan: ScanPlan, k: int, rules: Rules, *, writes: bool) -> HeapScan:
+    def of(cls, plan: ScanPlan, k: int, work: Shared, *, writes: bool) -> HeapScan:
         """The scan that is planned; one that goes through a whole index locks as one through the heap does."""
+        rules, indexes = work.rules, work.store.schemas[plan.table].indexes
         made = cls(**{one.name: getattr(plan, one.name) for one in fields(plan)}, k=k)
         if made.held is not None and not any(made.range()):
             made.held = rules.of_scan(indexed=False, writes=writes)
         made.mode = "IX" if writes else "IS"
+        if writes and made.index is None:
+            made.hidden = tuple(index.columns[0] for index in indexes)
         if made.held is not None and made.held.granule == "table":
             made.mode = made.held.mode
         return made
@@ -183,6 +188,7 @@ class HeapScan(ScanPlan):
         return (
             isinstance(part, ex.ColumnRef)
             and self.own(part)
+            and part.index not in self.hidden
             and (self.index is None or part.index in self.index.columns)
         )
 

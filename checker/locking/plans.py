@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlglot import expressions as exp
 
+from isolitmus.checker.locking.hints import scan_hints
 from isolitmus.model import expression as ex
 from isolitmus.model import query as qu
 from isolitmus.model import statement as st
@@ -52,9 +53,14 @@ class Lookup(ex.Subquery):
 
 def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
     """The statement of a text, on these tables; SqlError with the place for what is none. TOP and COUNT_BIG of
-    Transact-SQL are read, too.
+    Transact-SQL are read, too, and table hints (``hints``), with which the text stays as it is.
     """
-    sql = portable(sql)
+    hinted = any(scan_hints(sql, label))
+    found = _read(portable(sql), schemas, label)
+    return replace(found, sql=sql) if hinted else found
+
+
+def _read(sql: str, schemas: Mapping[str, Schema], label: str) -> st.Statement:
     syntax = Syntax(sql, label)
     tree = syntax.tree()
     reader = _Reader(syntax, schemas)
@@ -141,6 +147,8 @@ class _Reader(InsertReader, RowsReader):
                 self.place.refuse(part, "ORDER BY takes columns of the table that is scanned")
             order.append((column.index, bool(part.args.get("desc"))))
         limit = node.args.get("limit")
+        if limit is not None and limit.args.get("limit_options"):
+            self.place.refuse(limit, f"LIMIT with PERCENT or TIES {OUTSIDE}")
         if limit is None:
             return tuple(order), None
         number = limit.expression

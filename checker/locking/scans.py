@@ -156,6 +156,10 @@ class ScanPlan:
     """The rows that it passes over: the statement has written them itself."""
     until_statement: list[Lock] = field(default_factory=list)
     """Where it leaves the locks that it keeps for its statement."""
+    ranges: bool = False
+    """Whether it locks the gaps between what it comes to, of indexes that are no heaps'."""
+    skips: bool = False
+    """Whether it passes over what others have locked."""
 
     def scan(self, work: Shared, traces: list[Trace]) -> Going:
         """A lock where it has to wait for one, and each entry that it comes to."""
@@ -177,7 +181,7 @@ class ScanPlan:
                 wanted = Lock(self.who, place, self.held.mode)
                 covered = work.locks.covered(wanted)
                 if not covered and work.locks.behind(wanted):
-                    yield wanted
+                    cursor = yield from self.kept_from(wanted, entry, cursor)
                     continue
                 if not covered:
                     work.locks.grant(wanted)
@@ -207,6 +211,15 @@ class ScanPlan:
                 raise
         trace.passed.append((None, work.store.now))
         self.gap(work, beyond)
+
+    def kept_from(
+        self, wanted: Lock, entry: Entry, cursor: Position | None
+    ) -> Generator[Lock, None, Position | None]:
+        """Wait at an entry that others have locked, or pass over it; where the scan is then."""
+        if self.skips:
+            return entry.position
+        yield wanted
+        return cursor
 
     def come(
         self, store: Store, cursor: Position | None, watch: WatchedScan | None
@@ -386,7 +399,7 @@ class ScanPlan:
 
     def gap(self, work: Shared, at: Position | None) -> None:
         """Lock the gap before a position, with next-key locks."""
-        if work.rules.ranges is None or self.held is None:
+        if not self.ranges or self.held is None:
             return
         name = "" if self.index is None else self.index.name
         every = work.store.entries(self.table, self.index, "current", 0, self.who, ghosts=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.heaps import HeapScan, Upkeep, opened
+from isolitmus.checker.locking.hints import ScanLocks, scan_hints, scan_locks
 from isolitmus.checker.locking.in_place import InPlace
 from isolitmus.checker.locking.locks import Lock, Resource
 from isolitmus.checker.locking.overlaps import WRITE_CONFLICT
@@ -71,6 +72,7 @@ class UnderWay:
     _paths: list[Index | None] = field(default_factory=list)
     _known: dict[Lookup, ex.Expr] = field(default_factory=dict)
     _covered: dict[int, bool] = field(default_factory=dict)
+    _hints: tuple[frozenset[str], ...] = ()
 
     def run(self, one: st.Statement) -> Going:
         """Carry a statement out; EvaluationError if it fails."""
@@ -90,6 +92,7 @@ class UnderWay:
             if self.work.overlaps is not None:
                 self.work.overlaps.begin(self.name)
         self._written, self._kept, self._known = set(), [], {}
+        self._hints = scan_hints(one.sql)
         self._covered = {}
         tables = [*outer(one), *(lookup.table for lookup in lookups(one))]
         self._paths = [self.path(table, self.scans + k) for k, table in enumerate(tables)]
@@ -127,12 +130,15 @@ class UnderWay:
         sight = rules.searched if writes else rules.see
         moments = {"statement": self._at, "transaction": self.began or 0, "first": 0}
         held = rules.of_scan(indexed=self._paths[k] is not None, writes=writes)
+        usual = ScanLocks(sight, held if sight == "current" else None, rules.ranges is not None)
+        hints = self._hints[k] if self._hints else frozenset()
+        sight, held, ranges, skips = scan_locks(usual, hints, rules, writes=writes)
         plan = ScanPlan(
             self.name, table, self._paths[k], tuple(where), around, sight,
-            moments.get(sight, self.work.store.now), held if sight == "current" else None,
-            self.number, self._written, self._kept,
+            moments.get(sight, self.work.store.now), held, self.number, self._written, self._kept,
+            ranges, skips,
         )  # fmt: skip
-        return HeapScan.of(plan, k, rules, writes=writes) if rules.keep == "heaps" else plan
+        return HeapScan.of(plan, k, self.work, writes=writes) if rules.keep == "heaps" else plan
 
     def found(self, access: ScanPlan) -> Going:
         if isinstance(access, HeapScan):
@@ -204,8 +210,9 @@ class UnderWay:
     def collect(
         self, access: ScanPlan, rows: list[Row], order: SortOrder, limit: int | None
     ) -> Going:
-        """The rows of a scan in an order, no more than a limit."""
-        streams = not order or _goes(access.index, order)
+        """The rows of a scan in an order, no more than a limit. Over heaps all are sorted, whatever their order."""
+        heaps = isinstance(access, HeapScan)
+        streams = not order or (_goes(access.index, order) and not heaps)
         going = self.found(access)
         for hit in going if limit != 0 else ():
             yield hit
@@ -222,15 +229,12 @@ class UnderWay:
 
     # Statements
 
-    def rows_of(self, branch: qu.Branch, rows: list[Row], target: Upkeep | None = None) -> Going:
-        """The rows that a query gives, put into a list as they come; the heap into which an INSERT puts them is opened
-        after its own.
-        """
+    def rows_of(self, branch: qu.Branch, rows: list[Row]) -> Going:
+        """The rows that a query gives, put into a list as they come."""
         found = tuple(ex.subqueries(*_expressions(branch)))
         first = isinstance(branch, qu.Select)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1 if first else 0)}
         if isinstance(branch, qu.Values):
-            yield from target.open() if target is not None else ()
             for row in branch.rows:
                 if branch.where is None or (yield from self.holds(branch.where, (), ks)):
                     rows += [(yield from self.items(row, (), ks))]
@@ -242,9 +246,6 @@ class UnderWay:
         rest = [part for part in where if ex.subqueries(part)]
         order, limit = (branch.order, branch.limit) if isinstance(branch, Ordered) else ((), None)
         access = self.access(0, branch.table, pushed, (), writes=False)
-        if target is not None and isinstance(access, HeapScan):
-            yield from self.opens(access)
-            yield from target.open()
         streams = not order or _goes(access.index, order)
         kept: list[Row] = []
         going = self.found(access)
@@ -304,16 +305,23 @@ class UnderWay:
         yield from self.rows_of(branch, self.rows)
 
     def insert(self, table: str, branch: qu.Branch) -> Going:
-        """Each row that the query gives, as soon as it gives it."""
+        """Each row that the query gives, as soon as it gives it. A heap is opened when the first is there, or there is none;
+        if the query scans it, too, all rows are put into it at the end.
+        """
         rows: list[Row] = []
         put = 0
         keeper = self.keeper(table)
         heap = keeper if isinstance(keeper, Upkeep) else None
-        for event in self.rows_of(branch, rows, heap):
-            while put < len(rows):
+        later = heap is not None and any(one.table == table for one in _scanned(branch))
+        for event in self.rows_of(branch, rows):
+            while put < len(rows) and not later:
+                if put == 0 and heap is not None:
+                    yield from heap.open()
                 put += 1
                 yield from self.put(rows[put - 1], keeper)
             yield event
+        if put == 0 and heap is not None:
+            yield from heap.open()
         for row in rows[put:]:
             yield from self.put(row, keeper)
 
@@ -326,12 +334,12 @@ class UnderWay:
         """
         keeper = self.keeper(table)
         heap = keeper if isinstance(keeper, Upkeep) else None
-        if heap is not None and sets is not None:
-            yield from heap.open()
         found = ex.subqueries(*(value for _, value in sets or ()), where)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1)}
         values = yield from self.once([value for _, value in sets or ()], ks)
         parts = yield from self.once(ex.conjuncts(where), ks)
+        if heap is not None and sets is not None:
+            yield from heap.open()
         rest = [part for part in parts if ex.subqueries(part)]
         pushed = [part for part in parts if not ex.subqueries(part)]
         asks = any(one.table == table for one in _lookups(ex.subqueries(*values, *rest)))
@@ -457,6 +465,12 @@ def _expressions(branch: qu.Branch) -> Iterator[ex.Expr]:
     yield from (item for row in rows for item in row)
     if branch.where is not None:
         yield branch.where
+
+
+def _scanned(branch: qu.Branch) -> Iterator[qu.Select | Lookup]:
+    """What scans a table: a query, and its subqueries."""
+    yield from [branch] if isinstance(branch, qu.Select) else ()
+    yield from _lookups(ex.subqueries(*_expressions(branch)))
 
 
 def _lookups(found: Sequence[ex.Subquery]) -> list[Lookup]:

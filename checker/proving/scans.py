@@ -11,6 +11,7 @@ from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.locking.hints import scan_hints
 from isolitmus.checker.locking.induction import each_row_once
 from isolitmus.checker.locking.rules import rules_of
 from isolitmus.checker.proving.proof import Proof, ProofStep
@@ -54,11 +55,15 @@ def prove_scans(question: Question, inside: Scope) -> Proof:
     of_format(inside, question.a, question.b)
     statements = [one for choice in inside.statements for one in choice]
     moves = any(_moves(inside.tables, statements, _named([inside.scan])))
+    hinted = any(any(scan_hints(one.sql)) for one in (*statements, *inside.readers))
     steps: list[ProofStep] = []
     for axiom in question.b.axioms:
         stays = STAYS.get(str(axiom.expr)) if axiom.test == "empty" else None
         if stays is None:
             words = f"no argument is known for {axiom.expr}"
+            steps.append(ProofStep(axiom.name, words, "unknown", 0.0))
+        elif hinted:
+            words = "table hints change what a scan sees and locks"
             steps.append(ProofStep(axiom.name, words, "unknown", 0.0))
         elif stays and _dirty(question.a):
             words = f"{question.a.name} lets scans see what is not committed, and may be undone"

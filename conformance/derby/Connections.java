@@ -126,11 +126,17 @@ public final class Connections {
         return all;
     }
 
-    /** What a scan calls at each of its rows, after its client's name: the row is held until it may pass. */
+    /**
+     * What a scan calls at each of its rows, after its client's name and whether its condition is true so far: the row
+     * is held until it may pass.
+     */
     public static int pass(String... words) throws Exception {
+        if (words[1] == null || !words[1].trim().equals("true")) {
+            return 1;
+        }
         StringBuffer row = new StringBuffer("[");
-        for (int i = 1; i < words.length; i++) {
-            row.append(i == 1 ? "" : ", ").append(text(words[i]));
+        for (int i = 2; i < words.length; i++) {
+            row.append(i == 2 ? "" : ", ").append(text(words[i]));
         }
         return ((Client) clients.get(words[0])).pass(row + "]");
     }
@@ -474,7 +480,8 @@ public final class Connections {
         static String path(Statement statement) throws SQLException {
             ResultSet told = statement.executeQuery("VALUES SYSCS_UTIL.SYSCS_GET_RUNTIMESTATISTICS()");
             told.next();
-            Matcher scan = SCAN.matcher(told.getString(1));
+            String plan = told.getString(1);  // the subqueries that came first stand before it
+            Matcher scan = SCAN.matcher(plan.substring(Math.max(0, plan.lastIndexOf("End Subquery Number"))));
             return scan.find() && scan.group(2) != null ? scan.group(2) : "";
         }
 

@@ -16,6 +16,7 @@ __all__ = ["DERBY_SQL"]
 
 COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 LONGEST = 1000
+WIDEST = 20
 TYPES = {
     "INT": "INT",
     "BIGINT": "BIGINT",
@@ -35,7 +36,12 @@ def _text(tree: exp.Expr) -> str:
 def _cell(column: Column, value: exp.Expr) -> exp.Expr:
     if column.type == "STRING":
         return value
-    return exp.Trim(this=exp.Anonymous(this="CHAR", expressions=[value]))
+    return _characters(value)
+
+
+def _characters(value: exp.Expr) -> exp.Expr:
+    """With blanks behind it: what TRIM gives Derby takes for another value each time."""
+    return exp.Cast(this=exp.Paren(this=value), to=exp.DataType.build(f"CHAR({WIDEST})"))
 
 
 def _hint(index: Index | None) -> str:
@@ -68,5 +74,6 @@ def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -
 
 
 DERBY_SQL = Dialect(
-    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {} WITH UR", dirty=True, snapshot=False
-)
+    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {} WITH UR",
+    dirty=True, snapshot=False, first=_characters,
+)  # fmt: skip

@@ -1,23 +1,36 @@
-"""What real Delta was asked that no litmus test can say: by name, each with what it is expected to show.
+"""What real engines were asked that no litmus test can say: by name, each with what it is expected to show.
 
 A litmus test is statements and a schedule. What has a life of its own between them (a DataFrame that is counted
-twice, a streaming query, a process that is killed) is a function here, from a session and an empty folder to
-facts. Whoever cites one by its name can have it made again.
+twice, a streaming query, a process that is killed) is a function here, from a session of Delta and an empty folder,
+or from a database, to facts. Whoever cites one by its name can have it made again.
 """
 
 from __future__ import annotations
 
+from isolitmus.conformance.observations.databases import (
+    DECLARED,
+    UNCOMMITTED,
+    DatabaseObservation,
+)
 from isolitmus.conformance.observations.killing import COPIED, KILLED
 from isolitmus.conformance.observations.reading import JOB, STREAM, STREAM_PRINTED
 from isolitmus.conformance.observations.record import Observation, Observed
 from isolitmus.conformance.observations.writing import CHECKPOINT, SEVERAL, UNMAPPED, UPGRADED
 from isolitmus.model.errors import UnknownName, near
 
-__all__ = ["Observation", "Observed", "observation_named", "observations"]
+__all__ = [
+    "DatabaseObservation",
+    "Observation",
+    "Observed",
+    "observation_named",
+    "observations",
+]
 
-SHIPPED = {
+SHIPPED: dict[str, Observation | DatabaseObservation] = {
     one.name: one
     for one in (
+        DECLARED,
+        UNCOMMITTED,
         JOB,
         STREAM,
         STREAM_PRINTED,
@@ -40,7 +53,7 @@ def observations() -> tuple[str, ...]:
     return tuple(sorted(SHIPPED))
 
 
-def observation_named(name: str) -> Observation:
+def observation_named(name: str) -> Observation | DatabaseObservation:
     """The observation of a name; UnknownName with the near miss if there is none.
 
     >>> observation_named("job-of-several-queries").expected["a view"]

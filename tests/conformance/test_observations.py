@@ -5,16 +5,31 @@ from types import SimpleNamespace
 
 import pytest
 
-from isolitmus.conformance.observations import observation_named, observations
-from isolitmus.model.errors import EngineFailed
+from isolitmus.conformance.observations import (
+    DatabaseObservation,
+    Observation,
+    Observed,
+    observation_named,
+    observations,
+)
+from isolitmus.conformance.observations.databases import SERVERS
+from isolitmus.model.errors import EngineFailed, EngineUnavailable
 
 Py4JError = pytest.importorskip(
     "py4j.protocol", reason="the extra spark is not installed"
 ).Py4JError
 
+EVERY = [observation_named(name) for name in observations()]
 NAMES = [
-    pytest.param(name, marks=pytest.mark.wide) if observation_named(name).wide else name
-    for name in observations()
+    pytest.param(one.name, marks=pytest.mark.wide) if one.wide else one.name
+    for one in EVERY
+    if isinstance(one, Observation)
+]
+ON_DATABASES = [
+    pytest.param(one, engine, marks=getattr(pytest.mark, engine))
+    for one in EVERY
+    if isinstance(one, DatabaseObservation)
+    for engine in one.engines
 ]
 
 
@@ -23,6 +38,17 @@ NAMES = [
 def test_it_shows_what_is_expected(session, name):
     seen = observation_named(name).made(session)
     assert seen.as_expected, str(seen)
+
+
+@pytest.mark.parametrize(("one", "engine"), ON_DATABASES)
+def test_databases_show_what_is_expected(one, engine):
+    """Twice on one server: nothing of it stays."""
+    try:
+        with SERVERS[engine]() as server:
+            seen = [one.made(server) for _ in range(2)]
+        assert seen == [Observed(one.name, one.expected, one.expected)] * 2
+    except EngineUnavailable as error:
+        pytest.skip(str(error))
 
 
 def test_what_was_not_expected_stands_beside_what_was(tmp_path):

@@ -251,7 +251,7 @@ def test_two_that_put_entries_after_one_row_wait_one_behind_the_other(carry):
 
 
 LATE = (
-    'a = { sql = "UPDATE t SET v = 0 WHERE id = 1 AND (SELECT COUNT(*) FROM t) = 3",'
+    'a = { sql = "UPDATE t SET v = 0 WHERE id = 1 AND EXISTS (SELECT 1 FROM t)",'
     ' scan = ["by_id", "heap"] }'
 )
 
@@ -270,6 +270,43 @@ def test_where_no_statement_can_be_stopped_is_refused(engine, schedule, said, ca
     name = {"derby": RC, "postgres": POSTGRES[0]}[engine]
     with pytest.raises(Refused, match=said.replace("[", r"\[").replace("]", r"\]")):
         carry(engine)(litmus(schedule, LATE), protocol(name))
+
+
+FIRST = "(SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)"
+COUNT = "(SELECT COUNT(*) FROM t WHERE k > 10)"
+
+
+@pytest.mark.derby
+@pytest.mark.parametrize("name", DERBY)
+@pytest.mark.parametrize(
+    ("sql", "scan", "moved"),
+    [
+        (f"UPDATE t SET v = 9 WHERE id = {FIRST} AND {COUNT} < 3", ["by_id", "by_k", "by_k"], 3),
+        (f"UPDATE t SET v = 9 WHERE {COUNT} < 3 AND id = {FIRST}", ["heap", "by_k", "by_k"], 2),
+        (f"DELETE FROM t WHERE id = 1 AND {COUNT} = 2", ["by_id", "by_k"], 2),
+        (f"INSERT INTO t SELECT id + 10, k, v FROM t WHERE {COUNT} > 1 AND k < 20", ["by_k", "by_k"], 2),
+        (f"SELECT id FROM t WHERE k > {FIRST}", ["by_k", "by_k"], 3),
+    ],
+)  # fmt: skip
+def test_subqueries_of_one_value_are_evaluated_first(sql, scan, moved, name, carry):
+    """And once; the statement is held in one of them, and another transaction comes between."""
+    one = f'a = {{ sql = "{sql}", scan = {scan} }}'.replace("'", '"')
+    test = litmus("a.scan[2] move a", one, move(f"v = 7 WHERE id = {moved}"))
+    assert len(agree(test, name, carry, "derby").transactions["a"].emitted) > 2
+
+
+@pytest.mark.derby
+@pytest.mark.parametrize(
+    ("sql", "scan", "said"),
+    [
+        (f"UPDATE t SET v = 9 WHERE {COUNT} < 3 AND id = {FIRST}", '["by_id", "by_k", "by_k"]', "before the rest"),
+        (f"UPDATE t SET v = {COUNT} WHERE id = {FIRST}", '["by_id", "by_k", "by_k"]', "before those of SET"),
+        ("SELECT id FROM t WITH (UPDLOCK)", '"by_id"', "table hints are of SQL Server"),
+    ],
+)  # fmt: skip
+def test_what_would_be_evaluated_in_another_order_is_refused(sql, scan, said, carry):
+    with pytest.raises(Refused, match=said):
+        carry("derby")(litmus("a", f'a = {{ sql = "{sql}", scan = {scan} }}'), protocol(RC))
 
 
 @pytest.mark.derby

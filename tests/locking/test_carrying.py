@@ -301,3 +301,109 @@ def test_the_quiz_is_read_as_it_is_printed():
     read, wanted = (run(read_litmus(text, "quiz"), under) for text in (printed, ours))
     assert printed != ours
     assert read.run == wanted.run
+
+
+DIRTY = 'change = { sql = ["UPDATE t SET v = 99 WHERE id = 2"], scan = "by_id" }\n'
+
+
+def hinted(hints, *, more="", end=""):
+    query = f"SELECT id, k, v FROM t WITH ({hints}) WHERE k > 0"
+    return f'audit = {{ sql = ["{query}"{more}], scan = "by_k" }}\n{end}'
+
+
+@pytest.mark.parametrize("under", ["locking-read-committed", "locking-read-committed-snapshot"])
+@pytest.mark.parametrize(
+    ("hints", "seen", "waits"),
+    [
+        ("NOLOCK", [1, 2, 3], []),
+        ("READUNCOMMITTED", [1, 2, 3], []),
+        ("READCOMMITTEDLOCK", [1, 2, 3], ["audit[1] change"]),
+        ("READPAST", [1, 3], []),
+        ("UPDLOCK, READPAST", [1, 3], []),
+        ("TABLOCK", [1, 2, 3], ["audit[1] change"]),
+    ],
+)
+def test_a_hint_says_how_a_scan_meets_what_is_not_committed(hints, seen, waits, under):
+    done = carried("change[1] audit[1] change.rollback audit.commit", DIRTY + hinted(hints), under)
+    assert told(done, "audit") == ("committed", seen, waits)
+    dirty = hints in ("NOLOCK", "READUNCOMMITTED")
+    assert ((2, 20, 99) in done.transactions["audit"].emitted) == dirty
+
+
+@pytest.mark.parametrize(
+    ("hints", "kept", "phantom"),
+    [
+        ("READCOMMITTEDLOCK", False, False),
+        ("REPEATABLEREAD", True, False),
+        ("UPDLOCK", True, False),
+        ("XLOCK, ROWLOCK", True, False),
+        ("TABLOCK", False, False),
+        ("TABLOCK, HOLDLOCK", True, True),
+        ("TABLOCKX", True, True),
+        ("SERIALIZABLE", True, True),
+        ("HOLDLOCK", True, True),
+    ],
+)
+def test_a_hint_says_how_long_and_how_much_is_locked(hints, kept, phantom):
+    change = 'change = { sql = "UPDATE t SET v = 9 WHERE id = 1", scan = "by_id" }\n'
+    put = 'put = "INSERT INTO t VALUES (4, 15, 4)"\n'
+    done = carried("audit[1] change put audit.commit", hinted(hints) + change + put)
+    waits = {name: told(done, name)[2] == [f"{name} audit"] for name in ("change", "put")}
+    assert waits == {"change": kept, "put": phantom}
+
+
+def test_two_who_read_for_an_update_do_not_both_go_on():
+    other = hinted("UPDLOCK").replace("audit =", "other =")
+    done = carried("audit[1] other[1] audit.commit other.commit", hinted("UPDLOCK") + other)
+    assert told(done, "other")[2] == ["other[1] audit"]
+    plain = other.replace("WITH (UPDLOCK) ", "")
+    done = carried("audit[1] other[1] audit.commit other.commit", hinted("UPDLOCK") + plain)
+    assert told(done, "other")[2] == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("SELECT id FROM t WITH (NOLCK)", "hint NOLCK is outside the SQL"),
+        ("SELECT id FROM t WITH (NOLOCK, UPDLOCK)", "hints NOLOCK and UPDLOCK do not go together"),
+        ("SELECT id FROM t WITH (HOLDLOCK, READPAST)", "hints SERIALIZABLE and READPAST do not"),
+        ("UPDATE t WITH (NOLOCK) SET v = 1", "hint NOLOCK is outside the SQL"),
+        ("DELETE FROM t WITH (TABLOCK) WHERE id = 1", "; write TABLOCKX"),
+        ("SELECT TOP (1) WITH TIES id FROM t ORDER BY k", "LIMIT with PERCENT or TIES is outside"),
+        ("SELECT TOP 10 PERCENT id FROM t ORDER BY k", "LIMIT with PERCENT or TIES is outside"),
+        ("SELECT COUNT_BIG(*) FROM t OPTION (TABLE HINT (t, NOLOCK))", "this does not parse"),
+    ],
+)
+def test_what_transact_sql_says_otherwise_is_not_left_out(sql, problem):
+    with pytest.raises(IsolitmusError) as refused:
+        carried("audit", f'audit = "{sql}"\n')
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "under", ["derby-serializable", "postgresql-read-committed", "locking-snapshot"]
+)
+def test_protocols_of_engines_without_hints_refuse_them(under):
+    with pytest.raises(IsolitmusError, match="table hints are of SQL Server"):
+        carried("audit[1] audit.commit", hinted("UPDLOCK"), under)
+
+
+def test_a_statement_that_scans_again_does_not_go_on_alone_over_heaps():
+    """Derby: b waits for the row at which a is held; who of them is faster then, has it."""
+    take = "UPDATE t SET v = {} WHERE id = (SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)"
+    both = "".join(
+        f'{name} = {{ sql = "{take.format(v)}", scan = ["by_id", "by_k"] }}\n'
+        for name, v in (("a", 8), ("b", 9))
+    )
+    with pytest.raises(SeveralRuns, match="2 runs are possible"):
+        carried("a.scan[1] b.scan[1] a b", both, "derby-read-committed")
+    assert told(carried("a.scan[1] b.scan[1] a b", both), "b")[0] == "committed"
+
+
+def test_over_heaps_a_subquery_with_an_order_reads_all_its_rows():
+    one = (
+        'a = { sql = "UPDATE t SET v = 9 WHERE id = (SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)",'
+        ' scan = ["by_id", "by_k"] }\n'
+    )
+    assert told(carried("a", one, "derby-read-committed"), "a")[1] == [1, 2, 3, 1]
+    assert told(carried("a", one), "a")[1] == [1, 1]

@@ -66,6 +66,7 @@ FOUND = {
     "quiz-two-workers": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
     "quiz-stolen": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
     "quiz-fourth-case": {RC: {OWNER, CAP}, RCSI: {OWNER}, ROWWISE: {OWNER, CAP}, RR: {CAP}},
+    "quiz-fourth-case-from-end": {RC: {OWNER, CAP}, RCSI: {OWNER}, ROWWISE: {OWNER, CAP}},
     "quiz-fourth-case-top": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
     "quiz-fourth-case-moved": {RC: {CAP}, ROWWISE: {CAP}},
     "quiz-refused": {RC: {PROGRESS}, ROWWISE: {PROGRESS}},
@@ -109,6 +110,8 @@ def test_with_a_case_less_the_quiz_does_not_go_wrong_so(name):
     rows = re.findall(r"\([^)]*\)", ROWS.search(text)[1])
     assert len(rows) > 1
     for row in rows:
+        if (name, row) == ("quiz-vanished", "(3, 7, 30)"):
+            continue  # only counted
         rest = ", ".join(other for other in rows if other != row)
         less = read_litmus(text.replace(", ".join(rows), rest), "less")
         done = interleavings(less, protocol(RC))
@@ -132,9 +135,9 @@ def test_descending_gives_the_newest_in_the_only_serial_order_too():
 )
 def test_the_index_decides_between_cases_of_one_date(index, given):
     text = litmus("quiz-two-workers").text.partition("[expect")[0]
-    text = text.replace("(1, NULL, 10)", "(1, NULL, 10), (2, NULL, 10)")
+    text = text.replace("(2, 7, 20)", "(2, NULL, 10)")
     text = text.replace('by_created = "created"', f'by_created = "{index}"')
-    alone = read_litmus(text.replace("a.scan[1] b.scan[1] a b", "a b"), "made-up")
+    alone = read_litmus(text.replace("a.scan[2] b.scan[2] a b", "a b"), "made-up")
     assert alone.text != litmus("quiz-two-workers").text
     first = run(alone, protocol(RC)).execution.states[1]["cases"].rows()
     assert [row[0] for row in first if row[1] == 7] == [given]
@@ -212,8 +215,8 @@ def test_the_command(call):
         "run", "quiz-stolen", "--interleavings", "--protocol", f"{RC},{SERIALIZABLE}"
     )
     assert status == 0
-    assert "27 like no serial order, breaking unique_owner: a.step[2] other a" in out
-    assert "9 like other, a Deadlock: " in out
+    assert "47 like no serial order, breaking unique_owner: a.step[2] other a" in out
+    assert "14 like other, a Deadlock: " in out
     _, out, _ = call("run", "quiz-newest", "--interleavings", "--protocol", RC, "--json")
     assert json.loads(out)["serial"] == {"a": ["oldest_first"]}
     status, _, told = call("run", "quiz-newest", "--interleavings", "--table")

@@ -340,7 +340,10 @@ class DeltaInstance:
             return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
 
         sources, known = self._source()
-        cleared = z3.And(known, winner.clears(row, seen, sources))
+        cleared = z3.Or(  # who writes nothing is checked at some levels, too, and needs no row
+            z3.And(known, self.writes, winner.clears(row, seen, sources)),
+            z3.And(self.empty, winner.clears(row, seen)),
+        )
         return "adds-meets-reads", z3.And(winner.writes, winner.touches(row), met, cleared)
 
     def _surely_recorded(self, row: RowTerm) -> Any:

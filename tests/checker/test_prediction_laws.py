@@ -96,6 +96,7 @@ def _fits(table, *statements):
     FLAT, STATEMENTS[28], STATEMENTS[4], PROTOCOLS[0]
 )  # an overwrite writes each row that it reads
 @example(FLAT, STATEMENTS[25], STATEMENTS[8], PROTOCOLS[0])  # a source that matches what is put in
+@example(FLAT, STATEMENTS[24], STATEMENTS[5], PROTOCOLS[1])  # who finds nothing is checked, too
 def test_exceptions_are_those_of_brute_force(table, loser, winner, under):
     """None is missing, and none is impossible: each is seen on some small table, and no other one is on any."""
     assume(_fits(table, loser, winner))

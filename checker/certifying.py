@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.lattice import Inclusion, Lattice, Lattices
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["Certified", "certified"]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.telling.graphs import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.verdict import Verdict
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["Checked", "check"]
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.statement import Statement
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = [
     "BetweenLevels",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.sweeps import Sweep
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
     Tell = Callable[[str], None]
 
@@ -67,10 +67,11 @@ def everything(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Li
                 continue
             tell(f"what {a.name} admits and {b.name} forbids")
             yield from of_specs(a, b)
-        for name in scopes():
-            for n in scope(name).transactions:
-                tell(f"scope {name}, {n} transactions")
-                yield from of_scope(scope(name), n, [protocol(under) for under in names])
+        for inside in map(scope, scopes()):
+            engine = [one for one in map(protocol, names) if one.format == inside.format]
+            for n in inside.transactions if engine else ():
+                tell(f"scope {inside.name}, {n} transactions")
+                yield from of_scope(inside, n, engine)
 
     return distinct(found())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isolitmus.model.matrix import Matrix
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from isolitmus.model.mutant import Mutant
     from isolitmus.model.relation import Relation
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["AskedTest", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
 

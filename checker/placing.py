@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["compare"]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
 
     Tell = Callable[[str], None]
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["Abort", "Portrait", "Promise", "Share", "needless", "portray"]
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Rows
     from isolitmus.model.verdict import Verdict
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["Judged", "retrace", "run"]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
 
     Progress = Callable[[int], None]
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = [
     "LIMIT",

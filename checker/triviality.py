@@ -11,7 +11,7 @@ from isolitmus.specs.catalogue import spec as named
 
 if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["triviality"]
 

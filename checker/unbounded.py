@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.proving.proof import Proof
     from isolitmus.checker.proving.scope import Outside
     from isolitmus.model.scope import Scope
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["separate_unbounded"]
 

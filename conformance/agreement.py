@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.model.engine import Carries
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = [
     "Explored",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.spec import Spec
     from isolitmus.model.values import Rows
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["ExportForm", "exported"]
 

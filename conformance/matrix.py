@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.engine import Carries, Engine
     from isolitmus.model.matrix import Matrix, Place
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["observe"]
 

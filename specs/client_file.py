@@ -13,7 +13,6 @@ from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
 from isolitmus.model.query import items_of
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.confs import (
     AUTO_MERGE,
     SET,
@@ -24,6 +23,7 @@ from isolitmus.specs.confs import (
 from isolitmus.specs.features import features
 from isolitmus.specs.raw_file import read_app
 from isolitmus.specs.shelf import shipped
+from isolitmus.specs.spec_catalogue import protocol_names
 from isolitmus.specs.sql import read_statement, syntax_of
 from isolitmus.specs.sql_merges import starred
 from isolitmus.specs.toml_file import NAME, shown

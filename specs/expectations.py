@@ -13,10 +13,10 @@ from isolitmus.model.litmus import Expectation
 from isolitmus.model.query import items_of
 from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.statement import Read, statements_of
-from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.engines import engines
 from isolitmus.specs.files import is_file
 from isolitmus.specs.shelf import shipped
+from isolitmus.specs.spec_catalogue import protocol_names
 from isolitmus.specs.toml_file import shown
 
 if TYPE_CHECKING:

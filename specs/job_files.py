@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.workload import JobStatement
-    from isolitmus.specs.catalogue import NameOrPath
     from isolitmus.specs.logged_tables import LoggedDeclaration
+    from isolitmus.specs.spec_catalogue import NameOrPath
 
 __all__ = ["as_workload", "with_statement", "workload", "workloads"]
 

@@ -10,12 +10,12 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.statement import Read
 from isolitmus.specs.apart import refuse_together
-from isolitmus.specs.catalogue import protocol_names
 from isolitmus.specs.features import features
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.index_file import read_scan
 from isolitmus.specs.sequence_file import read_format, read_sequence
 from isolitmus.specs.shelf import shipped
+from isolitmus.specs.spec_catalogue import protocol_names
 from isolitmus.specs.table_file import read_table, read_tables
 from isolitmus.specs.toml_file import NAME, Node, Source, shown
 

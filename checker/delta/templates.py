@@ -377,12 +377,14 @@ class DeltaInstance:
             *(read.recorded(row) for read in own if read.recorded is not None)
         )
 
-    def must(self, relation: str, winner: Instance) -> Any:
+    def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
         """That a file which the winner adds or removes for certain is in what is recorded here."""
         assert isinstance(winner, DeltaInstance)
         z3 = self.template.z3
         own = [read for read in self.reads if read.table == self._schema.name and read.surely]
         if relation == "removes-meets-reads":
+            if not alone:  # what it removes may have come after the snapshot of this one
+                return z3.BoolVal(False)
             met = (read.surely(winner.removed) for read in own if read.surely and read.every_file)
             return z3.And(winner.removes_file, z3.Or(*met))
         if relation != "adds-meets-reads":

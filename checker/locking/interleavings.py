@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.locking.ends import End
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Schedule
-    from isolitmus.specs.catalogue import SpecLike
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["MOST", "CountedEnd", "Interleavings", "interleavings"]
 

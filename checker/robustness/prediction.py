@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["JobPrediction", "Meeting", "predict_pair", "predict_workload"]
 
@@ -297,7 +297,7 @@ class _Pair:
         self.names = loser.name, winner.name
         self.protocol = protocol
         self.loser, self.winner = self.cast.pair(loser, winner)
-        frame = SymbolicFrame([self.winner.instance, self.loser.instance])
+        frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
         self.stops = frame.stops(protocol, loser=1)
         roles = (self.loser, self.winner)
         self.asked = Asked(roles, [*frame.given, *self.cast.differing(self.loser, [self.winner])])

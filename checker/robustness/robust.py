@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.robustness.dangers import Danger, DangerQuestion, Refuted
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["PROMISES", "Robustness", "robust_answers", "robustness"]
 

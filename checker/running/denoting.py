@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import CatExpr, Spec
-    from isolitmus.specs.catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["Denotation", "Denoted", "denote"]
 

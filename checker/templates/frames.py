@@ -70,8 +70,10 @@ class Instance(Protocol):
         """
         ...
 
-    def must(self, relation: str, winner: Instance) -> Any:
-        """A condition with which it does, whatever is in the table."""
+    def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
+        """A condition with which it does, whatever is in the table; ``alone``: nobody else commits meanwhile, so that
+        what the winner finds the other one has found, too.
+        """
         ...
 
     def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:
@@ -192,6 +194,8 @@ class SymbolicFrame:
     """Who is seen by whom: (earlier, later)."""
     facts: Sequence[Fact] = ()
     """What is supposed."""
+    alone: bool = False
+    """Nobody else commits from the first one's snapshot on."""
     given: list[Any] = field(default_factory=list)
     """What bounds the unknowns: without it no formula of the frame says anything."""
     _folds: dict[str, tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]] = field(
@@ -266,7 +270,7 @@ class SymbolicFrame:
         holds = z3.Bool(f"{name} {i} {j}")
         self.given.append(z3.Implies(holds, may))
         if name not in DEPENDENCIES:
-            self.given.append(z3.Implies(second.must(name, first), holds))
+            self.given.append(z3.Implies(second.must(name, first, alone=self.alone), holds))
             self.given += first.known
             if (found := second.without(name, first)) is not None:
                 other, alone = found

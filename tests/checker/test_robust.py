@@ -369,3 +369,23 @@ def test_what_the_time_does_not_suffice_for_is_unknown():
     found = predict_workload(work, protocol("delta-serializable"), budget=Budget(seconds=0))
     assert [m.word for m in found.meetings] == ["unknown"]
     assert found.ended == "the time limit of 0 s ended it"
+
+
+@pytest.mark.slow
+def test_what_a_clear_removes_may_have_come_after_the_snapshot():
+    """Who reads a whole table is stopped by a removal of what it found, not of what another one has put in since."""
+    jobs = """[table]
+columns = "id INT, x INT"
+[jobs.ingest]
+sql = "INSERT INTO t VALUES (:id, 1)"
+parameters = { id = "INT" }
+[jobs.clear]
+sql = "DELETE FROM t"
+[jobs.total]
+sql = "INSERT INTO t SELECT count(*), 0 FROM t"
+"""
+    spec = protocol("delta-write-serializable")
+    found = robustness(read_workload(jobs, "cleared"), spec, "update-serializable")
+    shown = {(one.danger.schedule, one.test.text) for one in found.counterexamples}
+    assert len(found.counterexamples) == 4
+    assert any("total.start ingest clear total.commit" in schedule for schedule, _ in shown)

@@ -28,7 +28,7 @@ class Derby:
     name = "derby"
     serving = staticmethod(derby_server.derby_serving)
     by_k = " --DERBY-PROPERTIES index=BY_K, bulkFetch=1\n"
-    gate = "PASS('{}', TRIM(CHAR(id)), TRIM(CHAR(k))) = 1"
+    gate = "PASS('{}', 'true', TRIM(CHAR(id)), TRIM(CHAR(k))) = 1"
 
 
 class Postgres:

@@ -102,6 +102,8 @@ class LitmusUnderWay:
         self.work = Shared(store, locks, rules, overlaps)
         self.beyond = ""
         self.waited = 0
+        self.before = 0
+        self.left: list[str] = []
         self.choose = lambda _, __: 0
         self.states: list[Database] = [self.work.store.database()]
         self.events: list[Event] = []
@@ -161,6 +163,7 @@ class LitmusUnderWay:
         thread of his own, until nobody gets any further.
         """
         locks = self.work.locks
+        self.before, self.left = self.waited, []
         moving: list[SessionUnderWay] = []
         while asked is not None and (self.move(asked) or asked.through):
             if locks.heap and asked.scans_again and self.freed():
@@ -297,7 +300,22 @@ class LitmusUnderWay:
         locks = self.work.locks
         if self.work.rules.victim == "earliest":
             return next(lock.owner for lock in locks.waiting if lock.owner in circle)
-        return requester
+        looks = [requester]
+        if locks.versions:
+            looks += [name for name in circle if name != requester and self.looks(name)]
+        sessions = [self.sessions[name] for name in looks]
+        return looks[self.choose(self, sessions) if len(looks) > 1 else 0]
+
+    def looks(self, name: str) -> bool:
+        """Whether who waits may not have looked for a deadlock yet, where that is done some time after a wait has begun: it
+        began since all stood still, or anew since one for whom it waited has left, and it is not behind another in the queue.
+        """
+        session, locks = self.sessions[name], self.work.locks
+        assert session.wants is not None
+        if session.since > self.before:
+            return True
+        first = session.wants in locks.loose or not locks.ahead_at(session.wants)
+        return first and any(one in self.left for one in session.waits[-1].behind)
 
     def commit(self, session: SessionUnderWay) -> None:
         """What it wrote is there for all; what it held is free."""
@@ -348,6 +366,7 @@ class LitmusUnderWay:
         if close is not None:
             close()
         self.work.locks.leave(session.transaction.name)
+        self.left.append(session.transaction.name)
         self.events.append(event)
 
 

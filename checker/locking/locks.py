@@ -137,6 +137,10 @@ class LockTable:
             if lock.owner != wanted.owner and lock not in self.loose
         ]
 
+    def ahead_at(self, wanted: Lock) -> list[Lock]:
+        """Those of them that are for the same place."""
+        return [lock for lock in self.ahead(wanted) if lock.place == wanted.place]
+
     def stronger(self, wanted: Lock) -> bool:
         """Whether somebody has a lock there already, or on the table around it."""
         around = (wanted.place, Resource("table", wanted.place.table))
@@ -274,11 +278,7 @@ def _follow(
         chain.append(owner)
         while True:
             mine = waits.get(owner)
-            ahead = (
-                []
-                if mine is None
-                else [one for one in locks.ahead(mine) if one.place == mine.place]
-            )
+            ahead = [] if mine is None else locks.ahead_at(mine)
             if mine is None or not (ahead or locks.at(mine.place)):
                 _back(chain)
                 return ()

@@ -37,7 +37,7 @@ from isolitmus.conformance.connections import (
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.conformance.connections import Doing
     from isolitmus.model.values import Rows
@@ -78,7 +78,10 @@ The server has its standard output for itself, whose end is the server's."""
 LOOKED = re.compile(
     r"still waiting for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+))"
 )
-CIRCLE = re.compile(r"Process (\d+) waits for [^;]*; blocked by process (\d+)")
+CIRCLE = re.compile(
+    r"Process (\d+) waits for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+)|[^;]*)[^;]*;"
+    r" blocked by process (\d+)"
+)
 GATE = """
 CREATE FUNCTION pass(VARIADIC words text[]) RETURNS int LANGUAGE plpgsql COST 1000000 AS $$
 DECLARE came int := current_setting('isolitmus.passed')::int + 1;
@@ -128,6 +131,12 @@ class _Client:
     """The lock for which it waits; that is another one once it is the first in the queue for a row."""
     looked: str = ""
     """The last lock for which it waited when it had looked for a deadlock, and found none."""
+    waited: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """The locks for which its statement was seen to wait, each with what it wanted and for whom it waited."""
+    last: tuple[str, tuple[int, ...]] = "", ()
+    """What it wanted when it was last told that it waits, and for whom."""
+    commits: bool = False
+    """Whether it was told to commit."""
 
     @property
     def pid(self) -> int:
@@ -139,10 +148,7 @@ class _Client:
         if said.severity_nonlocalized == "NOTICE":
             self.passed.append(tuple(json.loads(said.message_primary)[1:]))
         elif found := LOOKED.search(said.message_primary):
-            transaction, number, _, page, row, relation = found.groups()
-            self.looked = (
-                f"transactionid {number}" if transaction else f"tuple {relation} {page} {row}"
-            )
+            self.looked = _lock(found.groups())
 
     def hear(self) -> None:
         """Take up what has come in."""
@@ -166,20 +172,40 @@ class _Client:
             else:
                 self.changed = result.command_tuples or 0
 
-    def shown(self, *, held: bool, names: Mapping[int, str]) -> Connection:
-        """Where it is."""
+    def shown(self, *, held: bool, clients: Mapping[int, tuple[str, _Client]]) -> Connection:
+        """Where it is, by the names of all and what was seen of them."""
+        names = {pid: name for pid, (name, _) in clients.items()}
         state: Doing = (
             "idle" if not self.busy else "held" if held else "waits" if self.behind else "runs"
         )
         behind = tuple(sorted(names[pid] for pid in self.behind if pid in names))
         failure = self.failure
         if failure is not None:
-            named = (
-                (names[int(a)], tuple(names[int(b)] for b in bs), "") for a, bs, _ in failure.circle
-            )
+            named = []
+            for waiting, others, lock in failure.circle:
+                name, client = clients[int(waiting)]
+                wants, seen = client.waited.get(lock) or (
+                    client.since_told(lock, others, clients),
+                    (),
+                )
+                pids = {*map(int, others), *seen}
+                known = tuple(sorted(names[pid] for pid in pids if pid in names))
+                named.append((name, known, wants))
             failure = replace(failure, circle=tuple(named))
         waits = (behind, self.wants) if state == "waits" else ((), "")
+        self.last = (self.wants, self.behind) if state == "waits" else ("", ())
         return Connection(state, *waits, tuple(self.passed), self.rows, self.changed, failure)
+
+    def since_told(
+        self, lock: str, others: Sequence[str], clients: Mapping[int, tuple[str, _Client]]
+    ) -> str:
+        """What it wanted who waited for a lock when nobody looked: the row at which it was told to wait, if it came to be
+        the first in the queue, for one who was before it there, and nobody has put another version there.
+        """
+        wants, behind = self.last
+        ended = (clients[pid][1] for pid in behind if pid in clients)
+        stays = not any(one.commits and one.failure is None for one in ended)
+        return wants if stays and {*map(int, others)} <= {*behind} else lock
 
 
 class PostgresServer:
@@ -231,6 +257,7 @@ class PostgresServer:
         self._hold(name, client, stop)
         client.passed, client.rows, client.changed, client.failure = [], None, 0, None
         client.behind, client.wants, client.lock, client.looked = (), "", "", ""
+        client.waited, client.last, client.commits = {}, ("", ()), statement == COMMIT
         counted = "" if statement in (COMMIT, ROLLBACK) else "SET isolitmus.passed = 0; "
         client.busy = True
         client.connection.pgconn.send_query(f"{counted}{statement}".encode())
@@ -256,7 +283,6 @@ class PostgresServer:
     def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
         """Where each connection is, once none of them gets any further by itself."""
         end = time.monotonic() + seconds
-        names = {client.pid: name for name, client in self._clients.items()}
         held: frozenset[int] = frozenset()
         while any(client.busy for client in self._clients.values()):
             before = [client.busy for client in self._clients.values()]
@@ -271,8 +297,9 @@ class PostgresServer:
             after = [client.busy for client in self._clients.values()]
             if (still and before == after) or time.monotonic() > end:
                 break
+        clients = {client.pid: (name, client) for name, client in self._clients.items()}
         return {
-            name: client.shown(held=client.pid in held, names=names)
+            name: client.shown(held=client.pid in held, clients=clients)
             for name, client in self._clients.items()
         }
 
@@ -295,6 +322,9 @@ class PostgresServer:
                 client.behind = tuple(
                     sorted({*client.behind, *(pid for pids in first for pid in pids)})
                 )
+        for client in busy.values():
+            if client.lock:
+                client.waited[client.lock] = client.wants, client.behind
         return frozenset(held)
 
     def _hear(self, seconds: float) -> None:
@@ -329,8 +359,16 @@ class PostgresServer:
 
 
 def _circle(message: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
-    """Of a deadlock, the process of who waited, and of whom for."""
-    return tuple((a, (b,), "") for a, b in CIRCLE.findall(message))
+    """Of a deadlock, the process of who waited, of whom for, and for which lock."""
+    return tuple((a, (b,), _lock(lock)) for a, *lock, b in CIRCLE.findall(message))
+
+
+def _lock(words: Sequence[str | None]) -> str:
+    """A lock of which a message tells, by what ``LOOKED`` and ``CIRCLE`` find, as ``WAITS`` has it."""
+    transaction, number, kind, page, row, relation = words
+    if transaction:
+        return f"transactionid {number}"
+    return f"tuple {relation} {page} {row}" if kind else ""
 
 
 @contextmanager

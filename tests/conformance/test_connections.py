@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.conformance.connections import COMMIT, StatementError
+from isolitmus.conformance.connections import COMMIT, SqlFailure, StatementError
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.postgres import server as postgres_server
 from isolitmus.model.errors import EngineUnavailable
@@ -28,7 +28,7 @@ class Derby:
     name = "derby"
     serving = staticmethod(derby_server.derby_serving)
     by_k = " --DERBY-PROPERTIES index=BY_K, bulkFetch=1\n"
-    gate = "PASS('{}', TRIM(CHAR(id)), TRIM(CHAR(k))) = 1"
+    gate = "PASS('{}', 'true', TRIM(CHAR(id)), TRIM(CHAR(k))) = 1"
 
 
 class Postgres:
@@ -150,6 +150,37 @@ def test_everything_is_released_whatever_a_connection_was_doing(kind, server):
     assert time.monotonic() - begun < 2
     assert server.run("SELECT v FROM t WHERE id = 3") == ((3,),)
     assert server.settle() == {}
+
+
+CIRCLE = """deadlock detected
+DETAIL:  Process 1 waits for ShareLock on transaction 750; blocked by process 2.
+Process 2 waits for ShareLock on transaction 749; blocked by process 1."""
+
+
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_deadlock_of_postgres_tells_waits_that_nobody_saw(commits, seen):
+    """They begin and end between two looks. The first in the queue for a row, and the second, went on when the third ended;
+    if that one committed, there is another version of the row, and else the second goes on to wait at the same.
+    """
+    clients = {pid: (name, postgres_server._Client(Pid(pid))) for pid, name in enumerate("abc", 1)}
+    a, b, c = (client for _, client in clients.values())
+    a.last, b.last, c.commits = ("tuple 5 0 2", (3,)), ("tuple 5 0 2", (1, 3)), commits
+    b.failure = SqlFailure("40P01", CIRCLE, postgres_server._circle(CIRCLE))
+    if seen:
+        a.waited["transactionid 750"] = "tuple 5 0 1", (2,)
+    told = b.shown(held=False, clients=clients).failure
+    assert told.circle == (
+        ("a", ("b",), "tuple 5 0 1" if seen else "transactionid 750"),
+        ("b", ("a",), "transactionid 749" if commits else "tuple 5 0 2"),
+    )
+
+
+class Pid:
+    """What a client asks of its connection."""
+
+    def __init__(self, pid):
+        self.pgconn, self.backend_pid = self, pid
 
 
 def test_who_gets_no_further_in_time_runs(kind, server):

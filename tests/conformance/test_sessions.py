@@ -490,6 +490,32 @@ def test_who_closes_two_circles_at_once_breaks_both():
     }
 
 
+AT_ONCE = """
+a = { sql = ["UPDATE t SET v = 5 WHERE k < 30"], scan = ["by_k"] }
+b = { sql = ["UPDATE t SET v = 6 WHERE v > 0"], scan = ["heap"] }
+c = { sql = ["UPDATE t SET v = 7 WHERE id = 2"], scan = ["by_id"] }
+"""
+"""Two in the queue for a row, the first of whom then wants a row that the second has."""
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_of_two_who_begin_to_wait_at_once_postgres_ends_who_looks_first(end, carry):
+    """It looks for a deadlock some milliseconds after a wait began, and who closed the circle may look last."""
+    text = TABLE.format(f"c[1] a[1] b[1] b.commit c.{end} a.commit", AT_ONCE)
+    test = read_litmus(text.replace('"k"', '"k desc"'), "at once")
+    with pytest.raises(SeveralRuns) as several:
+        run(test, protocol(POSTGRES[0]))
+    ended = {
+        tuple(name for name, one in found.transactions.items() if one.outcome == "Deadlock")
+        for found in several.value.runs
+    }
+    assert ended >= {("a",), ("b",)} if end == "rollback" else ("a",) in ended
+    for _ in range(3):
+        with pytest.raises(SeveralRuns):  # what PostgreSQL does is one of them
+            differences(test, protocol(POSTGRES[0]), carry("postgres"))
+
+
 @pytest.mark.derby
 def test_of_two_circles_derby_breaks_one_and_the_others_wait_for_ever(carry):
     with pytest.raises(WaitsForEver, match="c and a wait for each other, which nobody sees"):

@@ -316,7 +316,7 @@ def test_bad_arguments_are_refused(text, says):
 
 def test_every_file_of_arguments_is_of_a_spec():
     parts = ("rows", "merges", "middle", "middle-by-file", "named", "oldest-rows")
-    shared = {"delta", "delta-rs", *(f"databricks-{part}" for part in parts)}
+    shared = {"delta", "delta-rs", "databricks", *(f"databricks-{part}" for part in parts)}
     assert shipped("equivalent").keys() - shared <= {
         *every_level(),
         *protocols(),

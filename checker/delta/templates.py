@@ -346,13 +346,17 @@ class DeltaInstance:
         )
         return "adds-meets-reads", z3.And(winner.writes, winner.touches(row), met, cleared)
 
+    @property
+    def _own_reads(self) -> list[TemplateRead]:
+        """What it reads of the table that it writes to."""
+        return [read for read in self.reads if read.table == self._schema.name]
+
     def _surely_recorded(self, row: RowTerm) -> Any:
         """That a file in the partition of a row meets what is recorded of its reads, for certain."""
         z3 = self.template.z3
-        own = [read for read in self.reads if read.table == self._schema.name]
         if not self._schema.partition_indexes:
-            return z3.BoolVal(bool(own))
-        return z3.Or(*(read.surely(row) for read in own if read.surely is not None))
+            return z3.BoolVal(bool(self._own_reads))
+        return z3.Or(*(read.surely(row) for read in self._own_reads if read.surely is not None))
 
     @property
     def _reads_what_it_removes(self) -> bool:
@@ -365,41 +369,44 @@ class DeltaInstance:
         )
 
     def _recorded(self, row: RowTerm) -> list[Any]:
-        own = [read for read in self.reads if read.table == self._schema.name]
         compact = [self._read(a) for a in self._accesses if a.role == "compact"]
-        return [read.recorded(row) for read in (*own, *compact) if read.recorded is not None]
+        return [
+            read.recorded(row) for read in (*self._own_reads, *compact) if read.recorded is not None
+        ]
 
     def _reads_file(self, row: RowTerm) -> Any:
         if isinstance(self.template.statement, st.Optimize):
             return self.touches(row)
-        own = [read for read in self.reads if read.table == self._schema.name and read.files]
         return self.template.z3.Or(
-            *(read.recorded(row) for read in own if read.recorded is not None)
+            *(
+                read.recorded(row)
+                for read in self._own_reads
+                if read.files and read.recorded is not None
+            )
         )
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
         """That a file which the winner adds or removes for certain is in what is recorded here."""
         assert isinstance(winner, DeltaInstance)
         z3 = self.template.z3
-        own = [read for read in self.reads if read.table == self._schema.name and read.surely]
         if relation == "removes-meets-reads":
             if not alone:  # what it removes may have come after the snapshot of this one
                 return z3.BoolVal(False)
-            met = (read.surely(winner.removed) for read in own if read.surely and read.every_file)
+            met = (
+                read.surely(winner.removed)
+                for read in self._own_reads
+                if read.surely is not None and read.every_file
+            )
             return z3.And(winner.removes_file, z3.Or(*met))
         if relation != "adds-meets-reads":
             return z3.BoolVal(False)
+        said = [read.surely for read in self._own_reads if read.surely is not None]
         found = [
-            z3.BoolVal(True) if not self._schema.partition_indexes else read.surely(row)
+            z3.BoolVal(True) if not self._schema.partition_indexes else surely(row)
             for row in winner.template.certain
-            for read in own
-            if read.surely is not None
+            for surely in said
         ]
-        found += [
-            z3.And(winner.adds_file, read.surely(winner.added))
-            for read in own
-            if read.surely is not None
-        ]
+        found += [z3.And(winner.adds_file, surely(winner.added)) for surely in said]
         return z3.And(z3.Not(self.blind), z3.Or(*found))
 
     def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:

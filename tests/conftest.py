@@ -21,7 +21,7 @@ from durations import (
     needs_spark,
     workers,
 )
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from isolitmus.cli.main import main
 from isolitmus.conformance import open_session
@@ -35,10 +35,13 @@ settings.register_profile(
     database=None,
     deadline=None,
     max_examples=25,
+    phases=[phase for phase in Phase if phase is not Phase.explain],
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("thorough", settings.get_profile("tests"), max_examples=5000)
+settings.register_profile(
+    "thorough", settings.get_profile("tests"), max_examples=5000, phases=[*Phase]
+)
 settings.register_profile("quick", settings.get_profile("tests"), max_examples=10)
 settings.load_profile(PROFILE)
 

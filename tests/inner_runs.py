@@ -1,6 +1,7 @@
 """Runs of pytest and of scripts inside this process, where they find the shared Spark session.
 
-Each starts as a process of its own would: warnings as Python has them, Hypothesis without seed or profile, 80 columns, its folder first in ``sys.path``.
+Each starts as a process of its own would: warnings as Python has them, Hypothesis without seed or profile (but for its
+phase that explains a failure, which no test looks at), 80 columns, its folder first in ``sys.path``.
 Modules that it imports from its folder are gone afterwards; those of packages stay, because a second copy of a class of
 PySpark would not be the same class.
 """
@@ -14,9 +15,15 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from hypothesis import core, settings
+from hypothesis import Phase, core, settings
 
 __all__ = ["run_pytest", "run_script"]
+
+settings.register_profile(
+    "process",
+    settings.get_profile("default"),
+    phases=[phase for phase in Phase if phase is not Phase.explain],  # as slow as the rest
+)
 
 
 @contextmanager
@@ -34,7 +41,7 @@ def _as_a_process(folder):
         patch.setenv("COLUMNS", "80")
         for name in ("COLORTERM", "FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS"):
             patch.delenv(name, raising=False)
-        settings.load_profile("default")
+        settings.load_profile("process")
         patch.setattr(core, "global_force_seed", None)
         warnings.resetwarnings()
         for ignored in (DeprecationWarning, ImportWarning, ResourceWarning):  # as Python starts

@@ -1,19 +1,18 @@
 """The catalogue on engines: its cases, what the model predicts, what was observed, and which cases are asked again.
 
 Whether an engine does what the model says is compared for every case in every run, without the engine: what it did is
-recorded (``observed_runs``). It is asked again where the question has another digest than when it was recorded, where
-what is recorded is not what the model predicts, and for a fifth of the cases, which the seed draws. Five seeds in a row
-draw all cases.
+recorded (``observed_runs``). It is asked again where the question has another digest than when it was recorded, and for
+a fifth of the cases, which the seed draws.
 """
 
 import re
 import subprocess
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
+from case_checks import sample
 from observed_runs import ObservedRun, case_digest, read_runs, write_runs
 
 from isolitmus.checker.comparing import run_differences
@@ -28,8 +27,6 @@ from isolitmus.specs.catalogue import litmus_names
 from isolitmus.specs.engines import engine_named
 
 EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence" / "catalogue"
-PARTS = 5
-"""Number of parts of the catalogue; each run asks an engine about one."""
 
 
 @cache
@@ -139,16 +136,14 @@ class CatalogueRuns:
         every = cases(self.engine)
         if whole:
             return every, f"{self.engine}: asked about all {len(every)} cases"
-        changed = [case for case in every if not self.is_current(case)]
-        kept = set(every).difference(changed)
-        other = [case for case in every if case in kept and self.recorded_differences(case)]
-        drawn = [case for case in every if is_drawn(f"{self.engine}:{case}", seed)]
-        asked = {*changed, *other, *drawn}
+        changed = {case for case in every if not self.is_current(case)}
+        drawn = {*sample(every, seed)}
+        asked = [case for case in every if case in changed or case in drawn]
         why = (
             f"{self.engine}: asked about {len(asked)} of {len(every)} cases: {len(drawn)} drawn by the seed,"
-            f" {len(changed)} not recorded as they are asked now, {len(other)} not recorded as predicted"
+            f" {len(changed)} not recorded as they are asked now"
         )
-        return [case for case in every if case in asked], why
+        return asked, why
 
     def compare(self, case, observed):
         """Return where a new answer is not what is predicted, expected and, to the same question, recorded."""
@@ -163,13 +158,3 @@ class CatalogueRuns:
         write_runs(
             EVIDENCE / f"{self.engine}.jsonl", [known[c] for c in cases(self.engine) if c in known]
         )
-
-
-def is_drawn(what, seed):
-    """Whether the seed draws this one of many things: one of ``PARTS`` seeds in a row does.
-
-    >>> [sum(is_drawn("a thing", seed) for seed in range(k, k + 5)) for k in (0, 5, 10)]
-    [1, 1, 1]
-    """
-    turn, part = divmod(seed, PARTS)
-    return int(sha256(f"{turn} {what}".encode()).hexdigest(), 16) % PARTS == part

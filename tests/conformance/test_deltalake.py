@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import duckdb
 import pytest
-from catalogue_runs import is_drawn
+from case_checks import sample
 
 from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.runs import Judged, run
@@ -267,8 +267,7 @@ b = "{b}"
 def test_of_pairs_model_and_engine_say_the_same(worker, seed, pytestconfig):
     """A fifth of all pairs in both layouts, drawn by the seed; with ``--whole`` all."""
     pairs = product(STATEMENTS, STATEMENTS, ["", 'partitioned_by = ["part"]'])
-    whole = pytestconfig.option.whole
-    asked = [pair for pair in pairs if whole or is_drawn(f"deltalake:{pair}", seed)]
+    asked = sample(pairs, seed, pytestconfig.option.whole)
     assert len(asked) > 20
     talking, under = worker(NEWEST), "delta-rs-serializable"
     found = {}

@@ -10,7 +10,8 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
-from catalogue_runs import ENGINES, EVIDENCE, PARTS, CatalogueRuns, cases, differences, is_drawn
+from case_checks import PARTS, sample
+from catalogue_runs import ENGINES, EVIDENCE, CatalogueRuns, cases, differences
 from observed_runs import ObservedRun, case_digest, harness_digest, read_runs, write_runs
 
 from isolitmus.checker.matrix import predict_case
@@ -75,8 +76,7 @@ def test_the_recorded_matrix_is_as_predicted(seed, pytestconfig):
     pairs = matrix("pairs")
     known = Evidence.read(EVIDENCE.parent / "pairs.toml", pairs, protocols())
     assert known.differences == {}
-    whole = pytestconfig.option.whole
-    asked = [key for key in known.letters if whole or is_drawn(f"pairs:{key}", seed)]
+    asked = sample(known.letters, seed, pytestconfig.option.whole)
     assert len(asked) > 1_500
     predicted = {
         (under, place): letter(predict_case(pairs, place, protocol(under)).predicted)
@@ -170,6 +170,8 @@ def test_the_harness_is_the_code_that_executes_and_no_docstring(monkeypatch, tmp
 def test_seeds_in_a_row_draw_every_case():
     for engine in ENGINES:
         every = cases(engine)
-        drawn = [[c for c in every if is_drawn(f"{engine}:{c}", seed)] for seed in range(5, 10)]
+        drawn = [sample(every, seed) for seed in range(5, 10)]
         assert sorted(case for part in drawn for case in part) == sorted(every)
-        assert min(map(len, drawn)) > len(every) // (2 * PARTS)
+        assert {len(part) - len(every) // PARTS for part in drawn} <= {0, 1}
+        assert drawn != [sample(every, seed) for seed in range(10, 15)]
+        assert sample(every, 7, whole=True) == every

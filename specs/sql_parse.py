@@ -72,6 +72,10 @@ TRANSACT = re.compile(
     re.IGNORECASE,
 )
 """What only Transact-SQL writes so, of what is read."""
+PARSED: dict[str, exp.Expr] = {}
+"""Texts that were parsed, with their trees: cases of a matrix or a search say the same few statements again and again."""
+KEPT, SHORT = 1_000, 1_000
+"""So many texts are kept at most, of so many characters."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -194,6 +198,19 @@ def portable(text: str) -> str:
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:
+    """The tree of a text, a copy of its own for each syntax: whoever reads it notes types at its nodes."""
+    tree = PARSED.get(text)
+    if tree is None:
+        tree = _tree(text, of)
+        if len(text) > SHORT:
+            return tree
+        if len(PARSED) >= KEPT:
+            PARSED.clear()
+        PARSED[text] = tree
+    return tree.copy()
+
+
+def _tree(text: str, of: Syntax) -> exp.Expr:
     try:
         trees = parse_sql(with_markers(text), "databricks")
     except SqlglotError as error:

@@ -1,8 +1,10 @@
 """Each kind of statement is resolved by one reader, which says so."""
 
+from isolitmus.model.schema import Column, Schema
 from isolitmus.model.statement import Truncate
 from isolitmus.specs.resolving import kinds, resolves
-from isolitmus.specs.sql import KINDS
+from isolitmus.specs.sql import KINDS, read_statement, syntax_of
+from isolitmus.specs.sql_literals import GIVES
 
 
 def test_no_two_readers_resolve_one_statement():
@@ -21,3 +23,17 @@ def test_a_reader_that_says_what_it_resolves_is_asked_for_it():
     found = kinds(Reader)
     assert {*found} == {"EMPTY", "CLEAR"}
     assert found["CLEAR"].resolve(Reader()).target == "t"
+
+
+def test_a_text_that_is_read_on_two_tables_has_the_types_of_each():
+    read = [
+        read_statement(
+            "INSERT INTO t SELECT a + 1 FROM t", {"t": Schema("t", (Column("a", type_),))}
+        )
+        for type_ in ("INT", "BIGINT")
+    ]
+    nodes = [[*syntax_of(statement).tree().walk()] for statement in read]
+    assert [{n.meta[GIVES] for n in each if GIVES in n.meta} for each in nodes] == [
+        {"INT"},
+        {"BIGINT"},
+    ]

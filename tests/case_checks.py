@@ -1,6 +1,7 @@
 """Checks of many cases in one test: every case is looked at, and a failure names its case."""
 
 import random
+from collections import defaultdict
 
 import pytest
 
@@ -55,6 +56,16 @@ def sample(cases, seed, whole=False):
     turn, part = divmod(seed, PARTS)
     places = random.Random(turn).sample(range(len(every)), len(every))
     return [every[k] for k in sorted(places if whole else places[part::PARTS])]
+
+
+def undrawn(items, seed):
+    """Return, of the tests that are marked ``drawn``, those that the seed does not draw: of each module four fifths."""
+    of_module = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("drawn"):
+            of_module[item.path].append(item)
+    stay = [item for every in of_module.values() for item in sample(every, seed)]
+    return [item for every in of_module.values() for item in every if item not in stay]
 
 
 sampled = pytest.mark.parametrize(

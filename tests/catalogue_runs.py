@@ -1,4 +1,4 @@
-"""The catalogue on engines: its cases, what the model predicts, what was observed, and which cases are asked again.
+"""Litmus tests on engines: those of the catalogue, what the model predicts, what was observed, and which are asked again.
 
 Whether an engine does what the model says is compared for every case in every run, without the engine: what it did is
 recorded (``observed_runs``). It is asked again where the question has another digest than when it was recorded, and for
@@ -7,12 +7,14 @@ a fifth of the cases, which the seed draws.
 
 import re
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 
 from case_checks import sample
+from formats.conditions import condition_tests
 from observed_runs import ObservedRun, case_digest, read_runs, write_runs
 
 from isolitmus.checker.comparing import run_differences
@@ -26,7 +28,10 @@ from isolitmus.specs import litmus, protocol
 from isolitmus.specs.catalogue import litmus_names
 from isolitmus.specs.engines import engine_named
 
-EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence" / "catalogue"
+EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence"
+
+
+CONDITIONS_UNDER = "delta-serializable"
 
 
 @cache
@@ -80,74 +85,93 @@ def cases(engine):
     ]
 
 
-def differences(case, observed, earlier=None):
-    """Return where an observed run is not what is predicted and expected, a sentence each.
-
-    Parameters
-    ----------
-    case : tuple of str
-        Litmus test and protocol.
-    observed : Run or None
-        What the engine did; None if it did not execute the test, which is no difference.
-    earlier : ObservedRun or None
-        What the same question had as its answer before.
-    """
-    name, under = case
-    found = []
-    if earlier is not None and (earlier.run is None) != (observed is None):
-        found.append("executed once and not executed once")
-    elif earlier is not None and observed is not None:
-        found += [f"recorded, then now: {each}" for each in run_differences(earlier.run, observed)]
-    if observed is not None:
-        judged = Judged(litmus(name), observed)
-        found += [f"expected: {each}" for each in judged.differences]
-        if not judged.apart:
-            found += unlike(predicted(name, under), judged)
-    return [f"{name} under {under}: {each}" for each in found]
-
-
 @dataclass
-class CatalogueRuns:
-    """What an engine was observed to do with the catalogue."""
+class RecordedRuns:
+    """What an engine was observed to do with some litmus tests, and what the model predicts of them."""
 
     engine: str
-    recorded: dict[tuple[str, str], ObservedRun]
+    path: Path
+    """Of the record."""
+    tests: Mapping[tuple[str, str], Litmus]
+    """The litmus tests by their cases: name and protocol."""
+    predict: Callable[[str, str], Judged]
+    """The model's run of a case."""
 
     @classmethod
-    def read(cls, engine):
-        """Return what is recorded of an engine."""
-        return cls(engine, read_runs(EVIDENCE / f"{engine}.jsonl"))
+    def of_catalogue(cls, engine):
+        """Return what is recorded of an engine and the catalogue."""
+        tests = {case: litmus(case[0]) for case in cases(engine)}
+        return cls(engine, EVIDENCE / "catalogue" / f"{engine}.jsonl", tests, predicted)
+
+    @classmethod
+    def of_conditions(cls):
+        """Return what is recorded of Delta and the tests of conditions and joins."""
+        tests = {(test.name, CONDITIONS_UNDER): test for test in condition_tests()}
+        path = EVIDENCE / "conditions" / "delta.jsonl"
+        return cls("delta", path, tests, lambda *case: run(tests[case], protocol(case[1])))
+
+    @cached_property
+    def recorded(self):
+        """The observed runs by their cases."""
+        return read_runs(self.path)
 
     def digest(self, case):
         """Return the digest of a case as the engine would be asked today."""
-        name, under = case
-        return case_digest(self.engine, ENGINES[self.engine](), litmus(name), under)
+        return case_digest(self.engine, ENGINES[self.engine](), self.tests[case], case[1])
 
     def is_current(self, case):
         """Whether the engine would be asked the question to which the answer is recorded."""
         return case in self.recorded and self.recorded[case].digest == self.digest(case)
 
-    def recorded_differences(self, case):
-        """Return where a recorded run is not what the model predicts today."""
-        return differences(case, self.recorded[case].run)
+    def differences(self, case, observed, earlier=None):
+        """Return where an observed run is not what is predicted and expected, a sentence each.
+
+        Parameters
+        ----------
+        case : tuple of str
+            Litmus test and protocol.
+        observed : Run or None
+            What the engine did; None if it did not execute the test, which is no difference.
+        earlier : ObservedRun or None
+            What the same question had as its answer before.
+        """
+        found = []
+        if earlier is not None and (earlier.run is None) != (observed is None):
+            found.append("executed once and not executed once")
+        elif earlier is not None and observed is not None:
+            found += [
+                f"recorded, then now: {each}" for each in run_differences(earlier.run, observed)
+            ]
+        if observed is not None:
+            judged = Judged(self.tests[case], observed)
+            found += [f"expected: {each}" for each in judged.differences]
+            if not judged.apart:
+                found += unlike(self.predict(*case), judged)
+        return [f"{' under '.join(case)}: {each}" for each in found]
+
+    @property
+    def recorded_differences(self):
+        """Where recorded runs are not what the model predicts today."""
+        every = self.recorded.items()
+        return [each for case, one in every for each in self.differences(case, one.run)]
 
     def to_ask(self, seed, *, whole=False):
         """Return the cases about which the engine is asked in a run, and why, in words."""
-        every = cases(self.engine)
         if whole:
-            return every, f"{self.engine}: asked about all {len(every)} cases"
-        changed = {case for case in every if not self.is_current(case)}
-        drawn = {*sample(every, seed)}
-        asked = [case for case in every if case in changed or case in drawn]
+            return [*self.tests], f"{self.engine}: asked about all {len(self.tests)} cases"
+        changed = {case for case in self.tests if not self.is_current(case)}
+        drawn = {*sample(self.tests, seed)}
+        asked = [case for case in self.tests if case in changed or case in drawn]
         why = (
-            f"{self.engine}: asked about {len(asked)} of {len(every)} cases: {len(drawn)} drawn by the seed,"
+            f"{self.engine}: asked about {len(asked)} of {len(self.tests)} cases: {len(drawn)} drawn by the seed,"
             f" {len(changed)} not recorded as they are asked now"
         )
         return asked, why
 
     def compare(self, case, observed):
         """Return where a new answer is not what is predicted, expected and, to the same question, recorded."""
-        return differences(case, observed, self.recorded[case] if self.is_current(case) else None)
+        earlier = self.recorded[case] if self.is_current(case) else None
+        return self.differences(case, observed, earlier)
 
     def record(self, observed):
         """Write the answers to some cases beside those that are kept; cases that are gone are left out."""
@@ -155,6 +179,4 @@ class CatalogueRuns:
             case: ObservedRun(*case, self.digest(case), seen) for case, seen in observed.items()
         }
         known = self.recorded | fresh
-        write_runs(
-            EVIDENCE / f"{self.engine}.jsonl", [known[c] for c in cases(self.engine) if c in known]
-        )
+        write_runs(self.path, [known[case] for case in self.tests if case in known])

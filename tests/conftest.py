@@ -109,7 +109,8 @@ def pytest_xdist_make_scheduler(config, log):
     return ModuleScheduling(config, log)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    leave_out_undrawn(config, items)
     for item in items:
         if item.get_closest_marker("spark") and not needs_spark(item.nodeid.split("::", 1)[0]):
             raise pytest.UsageError(
@@ -117,6 +118,16 @@ def pytest_collection_modifyitems(items):
             )
     longest_first(items)
     name_engines(items)
+
+
+def leave_out_undrawn(config, items):
+    """Leave out what ``undrawn`` says; with ``--whole`` nothing, nor where tests are asked for by name."""
+    from case_checks import undrawn  # not earlier: its assertions are rewritten
+
+    if not config.option.whole and not any("::" in asked for asked in config.args):
+        out = undrawn(items, int(config.option.seed))
+        items[:] = [item for item in items if item not in out]
+        config.hook.pytest_deselected(items=out)
 
 
 def pytest_collection_finish():

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from catalogue_runs import CatalogueRuns
+from catalogue_runs import RecordedRuns
 
 from isolitmus.checker.runs import Judged
 from isolitmus.model.values import show_row
@@ -101,7 +101,7 @@ def replayed():
     """What each engine was observed to do with each test, at all its levels."""
     seen = {(name, engine): [] for name in TESTS for engine in ENGINES}
     for engine in ENGINES:
-        for (name, under), one in CatalogueRuns.read(engine).recorded.items():
+        for (name, under), one in RecordedRuns.of_catalogue(engine).recorded.items():
             answer = "refused" if one.run is None else Judged(litmus(name), one.run).expected
             seen[name, engine].append((under, answer))
     rows = [[f"`{name}`", *(did(seen[name, engine]) for engine in ENGINES)] for name in TESTS]

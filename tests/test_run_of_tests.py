@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import durations
 import pytest
+from case_checks import undrawn
 from durations import Durations, ModuleScheduling, longest_first, needs_spark
 
 pytest_plugins = ["pytester"]
@@ -94,6 +95,19 @@ def test_modules_with_spark_come_first_and_then_the_longest(tracked):
     items = [SimpleNamespace(nodeid=f"{module}::test") for module in (HOUSE, NAMES, SPARK)]
     longest_first(items)
     assert [item.nodeid.split("::")[0] for item in items] == [SPARK, NAMES, HOUSE]
+
+
+@pytest.mark.parametrize("first", [0, 35])
+def test_five_seeds_in_a_row_draw_each_test_that_is_marked_so(first):
+    def item(path, name, *, drawn):
+        return SimpleNamespace(path=path, name=name, get_closest_marker=lambda _: drawn)
+
+    items = [item(path, k, drawn=k < 7) for path in (SPARK, HOUSE) for k in range(9)]
+    out = [undrawn(items, seed) for seed in range(first, first + 5)]
+    for one in items:
+        assert sum(one in each for each in out) == (4 if one.get_closest_marker("drawn") else 0)
+    for each in out:
+        assert {5, 6} >= {sum(one.path == path for one in each) for path in (SPARK, HOUSE)}
 
 
 def test_one_worker_has_all_modules_with_spark():

@@ -6,7 +6,7 @@ A run replays a sample (``catalogue_runs``), with ``--whole`` everything.
 from contextlib import closing
 
 import pytest
-from catalogue_runs import CatalogueRuns, predicted
+from catalogue_runs import RecordedRuns
 
 from isolitmus.checker.auditing.judging import check_log
 from isolitmus.conformance import replay
@@ -14,13 +14,13 @@ from isolitmus.conformance.delta import AT_ONCE
 from isolitmus.conformance.engines import joined
 from isolitmus.conformance.together import together
 from isolitmus.model.errors import EngineUnavailable
-from isolitmus.specs import level, litmus
+from isolitmus.specs import level
 from isolitmus.specs.delta_log import open_log
 
 
-def missing(name):
+def missing(test):
     """Why the other writer that a test has is not there; None if it is, or there is none."""
-    for client in getattr(litmus(name), "clients", {}).values():
+    for client in test.clients.values():
         if client.protocol is not None:
             try:
                 joined(client.protocol).ready()
@@ -29,36 +29,49 @@ def missing(name):
     return None
 
 
+@pytest.fixture(params=["catalogue", "conditions"])
+def known(request):
+    """What is recorded of Delta."""
+    if request.param == "conditions":
+        return RecordedRuns.of_conditions()
+    return RecordedRuns.of_catalogue("delta")
+
+
+@pytest.fixture
+def asked(known, seed, pytestconfig, record_property):
+    """The cases about which Delta is asked."""
+    cases, why = known.to_ask(seed, whole=pytestconfig.option.whole)
+    record_property("note", why)
+    return cases
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(3600)
 def test_delta_does_what_is_predicted_expected_and_recorded(
-    session, seed, pytestconfig, record_property, tmp_path
+    session, known, asked, pytestconfig, tmp_path
 ):
     """In what the log says, too, read without Spark: see ``log_differences``."""
-    known = CatalogueRuns.read("delta")
-    asked, why = known.to_ask(seed, whole=pytestconfig.option.whole)
-    record_property("note", why)
-    absent = {name: reason for name, _ in asked if (reason := missing(name))}
+    absent = {case[0]: reason for case in asked if (reason := missing(known.tests[case]))}
     asked = [case for case in asked if case[0] not in absent]
 
     def logs(case):
         return tmp_path / "-".join(case).replace("/", "-")
 
     observed, found, read = {}, [], 0
-    replays = together(lambda case: replay(litmus(case[0]), case[1], session, logs=logs(case)), asked, AT_ONCE)  # fmt: skip
+    replays = together(lambda case: replay(known.tests[case], case[1], session, logs=logs(case)), asked, AT_ONCE)  # fmt: skip
     with closing(replays) as runs:
         for case, seen in zip(asked, runs, strict=True):
             observed[case] = seen
             found += known.compare(case, seen)
-            tables = litmus(case[0]).tables
+            tables = known.tests[case].tables
             folders = [folder for table in tables if (folder := logs(case) / table).exists()]
             if len(tables) == 1 and folders:  # versions of several tables are not those of one log
                 read += 1
-                found += log_differences(case, seen, folders[0])
+                found += log_differences(known, case, seen, folders[0])
     if pytestconfig.option.record_runs:
         known.record(observed)
     assert found == []
-    assert read > len(asked) // 2
+    assert read > sum(len(known.tests[case].tables) == 1 for case in asked) // 2
     if absent:
         pytest.skip("; ".join(sorted(set(absent.values()))))
 
@@ -69,14 +82,14 @@ UNTRACKED = ("lost-update-by-client", "set-from-subquery", "set-from-subquery-me
 SAID = ("read_version", "blind", "isolation_level", "operation")
 
 
-def log_differences(case, seen, folder):
+def log_differences(known, case, seen, folder):
     """Return where the log that a replay leaves is not as the model says, a sentence each.
 
     What each commit says of itself is compared; and no level allows or forbids by the log what it does not by the rows,
     unless reads were untracked, as the litmus test says.
     """
     name, under = case
-    test, judged = litmus(name), predicted(name, under)
+    test, judged = known.tests[case], known.predict(*case)
     log, found = open_log(folder), []
     for who, transaction in judged.run.transactions.items():
         if transaction.outcome != "committed" or transaction.version is None:

@@ -68,6 +68,7 @@ def explained(spark, ending):
     return beside
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("two", RACES, ids=lambda two: f"{two.mine}-{two.operation}")
 def test_a_real_exception_is_explained_by_its_text_and_its_log(spark, two):
     with race(spark, "t") as run:
@@ -125,6 +126,7 @@ EXAMPLES = {
 """The first of each exception; the catalogue's evidence has all (test_catalogue.py)."""
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("test", EXAMPLES)
 def test_the_example_of_an_exception_ends_in_it_on_delta(session, test):
     """What is said there of the job after the others, too; and what Delta says of the first is explained by that name."""

@@ -121,6 +121,7 @@ def with_retry(job, caught=None, times=3):
 
 
 @pytest.mark.spark
+@pytest.mark.drawn
 def test_a_retry_of_a_statement_is_right(spark):
     """What it reads, its own snapshot has; also where one of them commits in a thread of a pool."""
 
@@ -140,7 +141,7 @@ def test_a_retry_of_a_statement_is_right(spark):
 
 
 @pytest.mark.spark
-@pytest.mark.wide
+@pytest.mark.drawn
 def test_what_is_read_before_the_snapshot_may_be_old(spark):
     """A retry of all of it does not help: where the other one commits in between, nothing is refused."""
 
@@ -154,7 +155,7 @@ def test_what_is_read_before_the_snapshot_may_be_old(spark):
 
 
 @pytest.mark.spark
-@pytest.mark.wide
+@pytest.mark.drawn
 def test_a_retry_of_the_write_alone_loses_an_update(spark):
     def add():
         n = value(spark)
@@ -173,6 +174,7 @@ def test_a_retry_of_the_write_alone_loses_an_update(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.drawn
 def test_a_retry_that_catches_the_base_class_never_retries(spark):
     """None of Delta's conflicts is a subclass of it (delta-spark 4.4.0). Who is refused is left out of the order."""
     from delta.exceptions import DeltaConcurrentModificationException as wrong  # noqa: N813
@@ -217,6 +219,7 @@ def test_three_jobs_leave_a_table_that_no_order_gives(spark, delta_level):
 
 
 @pytest.mark.spark
+@pytest.mark.drawn
 def test_a_job_of_two_commits_is_held_at_both(spark):
     def twice():
         spark.sql("INSERT INTO totals VALUES (2)")
@@ -262,6 +265,7 @@ def test_a_commit_that_nothing_can_hold_is_refused(spark):
 
 
 @pytest.mark.spark
+@pytest.mark.drawn
 def test_columns_and_what_comes_before(spark):
     spark.sql("CREATE TABLE log (said STRING) USING delta")
     spark.sql("CREATE TABLE stamped (k INT, at BIGINT) USING delta")

@@ -15,7 +15,7 @@ from isolitmus.model.verdict import Needs
 from isolitmus.specs import litmus, spec
 from isolitmus.specs.catalogue import levels, litmus_files
 from isolitmus.specs.delta_log import is_delta_table
-from isolitmus.specs.files import is_folder, is_there
+from isolitmus.specs.files import is_folder, is_there, paths_below
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
@@ -78,7 +78,7 @@ def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
         return [(kind, each) for each in litmus_files(name)]
     from isolitmus.specs.recorded.finding import recorded_files
 
-    specs = sorted(path.rglob(f"*{PERMUTED}")) if is_folder(path) else []
+    specs = paths_below(path, PERMUTED) if is_folder(path) else []
     if kind == "pg":
         return [(kind, each) for each in specs or [path]]
     others = recorded_files(path)
@@ -139,7 +139,7 @@ def _format(name: str, format_: str) -> str:
         return "pg"
     if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
         return "litmus"
-    return "litmus" if is_folder(path) and any(path.rglob("*.toml")) else "auto"
+    return "litmus" if is_folder(path) and paths_below(path, ".toml") else "auto"
 
 
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks import check
 from isolitmus.checker.running.form_verdicts import NAMED_FORMS
-from isolitmus.model.errors import IsolitmusError, RecordingError
+from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
@@ -45,8 +45,10 @@ def judged_files(
     refuse: Refuse,
 ) -> Iterator[tuple[str, str, Checked]]:
     """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
-    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn.
+    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn; and so is
+    what comes after the first when the budget is spent.
     """
+    begun = False
     for name in names:
         try:
             found = history_files(name, format_)
@@ -54,7 +56,12 @@ def judged_files(
             refuse(name, error)
             continue
         for kind, path in found:
-            yield from judged_file(kind, path, asked, budget, refuse)
+            limit = budget.spent() if begun else None
+            begun = True
+            if limit is None:
+                yield from judged_file(kind, path, asked, budget, refuse)
+            else:
+                refuse(str(path), limit)
 
 
 def judged_file(
@@ -177,5 +184,9 @@ def _recorded(
     from isolitmus.checker.recorded_checks import check_recorded
     from isolitmus.specs.recorded.finding import recorded_history
 
-    history = recorded_history(path, format_)
+    try:
+        with budget.interrupting():
+            history = recorded_history(path, format_)
+    except Limit as limit:
+        raise type(limit)(f"{path}: {limit} before it was read") from None
     return repr(history), check_recorded(str(path), history, asked, budget=budget)

@@ -55,7 +55,7 @@ ABOUT, SAID = "isolitmus.audit", "findings of audits"
 
 def audit_all(
     spark: Any,
-    tables: Sequence[str],
+    tables: Sequence[Path | str],
     *,
     out: Location | Path | str | None = None,
     budget: Budget | None = None,
@@ -97,7 +97,7 @@ def audit_all(
         there = table.rows()
         own = there.where(there["audit"].isin(name, *known.values())).collect()
         rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
-    return audits_of(dict(zip(paths, tables, strict=True)), rows, ended)
+    return audits_of(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
 
 
 def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:

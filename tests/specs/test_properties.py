@@ -7,8 +7,8 @@ import pytest
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.confs import conf_problem
+from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.properties import MADE, SET, unmodelled
 from isolitmus.specs.scope_file import read_scope
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.diagnosis import Diagnosis, StoppedBy
@@ -20,7 +21,6 @@ from isolitmus.specs.pasted import read_pasted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from isolitmus.checker.auditing.stoppers import Stopper
     from isolitmus.model.budget import Budget
@@ -35,7 +35,7 @@ LATER = 1_000
 def explain(
     text: str,
     *,
-    table: Path | None = None,
+    table: Path | str | None = None,
     version: int | None = None,
     failed_after: int | None = None,
     label: str = "the text",
@@ -60,7 +60,7 @@ def explain(
     try:
         with _within(budget):
             if table is not None:
-                found = _with_log(found, table, version, failed_after)
+                found = _with_log(found, Path(table), version, failed_after)
             if budget is not None:
                 found.example  # noqa: B018 - carried out now, within the budget
     except Limit as limit:

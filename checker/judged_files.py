@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks import check
 from isolitmus.checker.running.form_verdicts import NAMED_FORMS
-from isolitmus.model.errors import IsolitmusError, RecordingError
+from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import litmus, spec
 from isolitmus.specs.catalogue import levels, litmus_files
 from isolitmus.specs.delta_log import is_delta_table
-from isolitmus.specs.files import is_folder, is_there
+from isolitmus.specs.files import is_folder, is_there, paths_below
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.recorded.recording import ENDINGS, RECORDED
 
@@ -45,8 +45,10 @@ def judged_files(
     refuse: Refuse,
 ) -> Iterator[tuple[str, str, Checked]]:
     """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
-    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn.
+    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn; and so is
+    what comes after the first when the budget is spent.
     """
+    begun = False
     for name in names:
         try:
             found = history_files(name, format_)
@@ -54,7 +56,12 @@ def judged_files(
             refuse(name, error)
             continue
         for kind, path in found:
-            yield from judged_file(kind, path, asked, budget, refuse)
+            limit = budget.spent() if begun else None
+            begun = True
+            if limit is None:
+                yield from judged_file(kind, path, asked, budget, refuse)
+            else:
+                refuse(str(path), limit)
 
 
 def judged_file(
@@ -78,7 +85,7 @@ def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
         return [(kind, each) for each in litmus_files(name)]
     from isolitmus.specs.recorded.finding import recorded_files
 
-    specs = sorted(path.rglob(f"*{PERMUTED}")) if is_folder(path) else []
+    specs = paths_below(path, PERMUTED) if is_folder(path) else []
     if kind == "pg":
         return [(kind, each) for each in specs or [path]]
     others = recorded_files(path)
@@ -139,7 +146,7 @@ def _format(name: str, format_: str) -> str:
         return "pg"
     if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
         return "litmus"
-    return "litmus" if is_folder(path) and any(path.rglob("*.toml")) else "auto"
+    return "litmus" if is_folder(path) and paths_below(path, ".toml") else "auto"
 
 
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
@@ -177,5 +184,9 @@ def _recorded(
     from isolitmus.checker.recorded_checks import check_recorded
     from isolitmus.specs.recorded.finding import recorded_history
 
-    history = recorded_history(path, format_)
+    try:
+        with budget.interrupting():
+            history = recorded_history(path, format_)
+    except Limit as limit:
+        raise type(limit)(f"{path}: {limit} before it was read") from None
     return repr(history), check_recorded(str(path), history, asked, budget=budget)

@@ -19,6 +19,7 @@ from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.location import Location
 from isolitmus.specs.delta_log import is_delta_table
+from isolitmus.specs.files import paths_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +162,7 @@ def _looked_through(name: str, format_: str) -> Iterator[tuple[str, Path]]:
         raise IsolitmusError(f"{name}: no file is called so")
     for one in names:
         path = Path(one)
-        inside = [p for p in sorted(path.rglob("*")) if is_delta_table(p)] if path.is_dir() else []
+        inside = [p for p in paths_below(path) if is_delta_table(p)] if path.is_dir() else []
         if inside and not is_delta_table(path):
             yield from (("delta", table) for table in inside)
             continue

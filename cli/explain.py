@@ -15,7 +15,7 @@ from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.exceptions_file import exception_of
-from isolitmus.specs.files import is_there, read_text
+from isolitmus.specs.files import is_there, read_bytes
 from isolitmus.specs.limits import TEXT
 from isolitmus.specs.pasted import NoConflict
 
@@ -26,6 +26,8 @@ __all__ = ["explain"]
 
 FORMS = Forms()
 STDIN = "-"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a text of UTF-16 begins."""
 
 
 def explain(
@@ -99,11 +101,16 @@ def _text(file: str | None) -> tuple[str, str]:
             raise NoConflict(
                 f"standard input: it is larger than {TEXT:,} bytes; the part with the exception is wanted"
             )
-        return found.decode("utf-8", "replace"), "standard input"
+        return _decoded(found), "standard input"
     path = Path(str(file))
     general = exception_of(str(file))
     if general is not None and not is_there(path):
         raise NoConflict(
             f"there is no file {file}; isolitmus show {file} says what it means in general"
         )
-    return read_text(path, NoConflict), str(file)
+    return _decoded(read_bytes(path, NoConflict)), str(file)
+
+
+def _decoded(found: bytes) -> str:
+    """The text of bytes; what is no UTF-8 in it, nor UTF-16 as Windows writes it, is no part of a message."""
+    return found.decode("utf-16" if found[:2] in UTF_16 and b"\0" in found else "utf-8", "replace")

@@ -23,6 +23,8 @@ from isolitmus.specs.writing import only_writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.status import Status
+
 P = ParamSpec("P")
 
 __all__ = [
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 SIGN = re.compile(r"[^\n -~]")
+SHOWN: list[Status] = []
+"""The line of progress that a terminal shows, if it shows one."""
 BAR = 20
 """So many signs wide is the bar of work that goes on."""
 
@@ -56,8 +60,19 @@ def say(line: str = "") -> None:
     """A line of the result on standard output, at once: what comes after it may take minutes. It stays one
     line, whatever is in it.
     """
-    sys.stdout.write(printable(line) + "\n")
-    sys.stdout.flush()
+    with _without_progress():
+        sys.stdout.write(printable(line) + "\n")
+        sys.stdout.flush()
+
+
+@contextmanager
+def _without_progress() -> Iterator[None]:
+    """While the block lasts, no line of progress is shown, which takes what is printed for its own."""
+    for status in SHOWN:
+        status.stop()
+    yield
+    for status in SHOWN:
+        status.start()
 
 
 def say_text(text: str) -> None:
@@ -99,7 +114,8 @@ def refuse_other_engine(evidence: Path | None, known: str | None, version: str) 
 
 def warn(text: str) -> None:
     """A sentence on standard error, for what is no result."""
-    sys.stderr.write(f"isolitmus: {sentence(text)}\n")
+    with _without_progress():
+        sys.stderr.write(f"isolitmus: {sentence(text)}\n")
 
 
 class Pace:
@@ -140,4 +156,8 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
     from rich.text import Text
 
     with Console(stderr=True).status(Text(printable(title))) as status:
-        yield lambda text: status.update(Text(printable(f"{title}: {text}")))
+        SHOWN.append(status)
+        try:
+            yield lambda text: status.update(Text(printable(f"{title}: {text}")))
+        finally:
+            SHOWN.remove(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +11,23 @@ import typer
 from isolitmus.checker.processes import cores as available
 from isolitmus.checker.robustness.changes import tried
 from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.prediction_words import change_lines, prediction_lines
+from isolitmus.checker.robustness.prediction_words import (
+    change_lines,
+    grid_row,
+    prediction_head,
+    prediction_rest,
+)
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
 from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores, named
 from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.model.errors import Limit
 from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
-    from isolitmus.checker.robustness.prediction import JobPrediction
+    from collections.abc import Sequence
+
+    from isolitmus.checker.robustness.changes import JobChange
+    from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
 
 __all__ = ["predict"]
 
@@ -64,30 +74,61 @@ def predict(
         from isolitmus.cli.carrying import refuse
 
         refuse(carriers, [under.name])
+    said: list[str] = []
+
+    def say_row(row: Sequence[Meeting]) -> None:
+        """Print a row of the grid, the first below the grid's head."""
+        if not said:
+            names = [meeting.winner for meeting in row]
+            for line in prediction_head(workload, names, under.name):
+                say(line)
+        say(grid_row(row))
+        said.append(row[0].loser)
+
+    ways: list[JobChange] = []
+    ended = None
     with progress(f"predict {workload.name}") as tell:
-        found = predict_workload(workload, under, processes=processes, tell=tell, budget=within)
-        ways = list(tried(found, under)) if remedies and found.ended is None else []
+        found = predict_workload(
+            workload,
+            under,
+            processes=processes,
+            tell=tell,
+            told=None if as_json else say_row,
+            budget=within,
+        )
+        if not as_json:
+            for _, row in groupby(found.meetings, lambda meeting: meeting.loser):
+                if (whole := list(row))[0].loser not in said:
+                    say_row(whole)
+            for line in prediction_rest(found):
+                say(line)
+        if remedies and found.ended is None:
+            try:
+                with within.interrupting():
+                    ways.extend(tried(found, under))
+            except Limit as limit:
+                ended = f"{limit}; which changes would help is unknown"
     if as_json:
         more = {"remedies": [way.to_json() for way in ways]} if remedies else {}
-        print_json({**found.to_json(), **more})
-    else:
-        for line in prediction_lines(found):
-            say(line)
-        for line in change_lines(ways) if remedies else ():
+        print_json({**found.to_json(), "ended": found.ended or ended, **more})
+    elif remedies and ended is None and found.ended is None:
+        for line in change_lines(ways):
             say(line)
     if found.ended is not None:
-        warn(f"{found.ended}; what was not asked until then is unknown")
+        ended = f"{found.ended}; what was not asked until then is unknown"
+    if ended is not None:
+        warn(ended)
     if save is not None:
         _save(found, save)
     if html is not None:
         from isolitmus.checker.robustness.prediction_page import prediction_page
         from isolitmus.cli.made import made
 
-        write_whole(html, prediction_page(found, made(), ways if remedies else None))
+        write_whole(html, prediction_page(found, made(), ways if remedies and not ended else None))
     if carriers and (status := _replay(found, carriers, quiet=as_json)):
         return status
     words = {meeting.word for meeting in found.meetings}
-    return 1 if words & {"when", "always"} else 3 if "unknown" in words else 0
+    return 1 if words & {"when", "always"} else 3 if "unknown" in words or ended else 0
 
 
 def _save(found: JobPrediction, folder: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 from isolitmus.cli.forms import Forms
 from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import progress, say, writes
+from isolitmus.specs.files import real_path
 from isolitmus.specs.writing import write_whole
 
 __all__ = ["report"]
@@ -45,7 +46,7 @@ def report(
         page = summed(tables)
     form.show([page], page.to_json)
     if html is not None or not as_json:
-        file = html or there.with_name(f"{there.resolve().name}.html")
+        file = html or there.with_name(f"{real_path(there).name}.html")
         with within.interrupting(), progress(f"report {folder}"):
             written = page_of(tables, page, made())
         write_whole(file, written)

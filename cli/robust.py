@@ -10,22 +10,29 @@ import typer
 from isolitmus.checker.robustness.robust import PROMISES, robust_answers
 from isolitmus.checker.robustness.robust_words import (
     assumption_lines,
+    need_lines,
     repair_lines,
+    robust_head,
     robust_lines,
-    robust_table,
+    robust_row,
 )
 from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named
-from isolitmus.cli.output import print_json, progress, say, writes
+from isolitmus.cli.output import print_json, progress, say, warn, writes
 from isolitmus.model.default import DELTA
-from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
 from isolitmus.specs.formats import format_named
 from isolitmus.specs.writing import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from isolitmus.checker.robustness.repairs import Repair
     from isolitmus.checker.robustness.robust import Robustness
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.spec import Spec
 
 __all__ = ["robust"]
 
@@ -80,17 +87,11 @@ def robust(
         from isolitmus.cli.carrying import refuse
 
         refuse(carriers, [under.name for under in unders])
-    answers = []
+    promises = list(dict.fromkeys(wanted))
     with progress(f"robust {workload.name}") as tell:
-        answers = list(robust_answers(workload, unders, wanted, tell=tell, budget=within))
-        ways = {}
-        for answer in answers:
-            if repairs and answer.word == "unsafe":
-                from isolitmus.checker.robustness.repairs import repaired
-
-                ways[answer.promise, answer.protocol] = list(
-                    repaired(answer, protocol(answer.protocol))
-                )
+        found = robust_answers(workload, unders, promises, tell=tell, budget=within)
+        answers = list(found if as_json else _said(found, promises, unders))
+        ways, ended = _repairs(answers if repairs else (), within)
     if as_json:
         documents = []
         for answer in answers:
@@ -99,20 +100,9 @@ def robust(
             documents.append({**answer.to_json(), **more})
         print_json(documents)
     else:
-        say(f"{workload.title}: any number of runs, any parameters, any rows")
-        say()
-        for line in robust_table(answers):
-            say(line)
-        for k, answer in enumerate(answers):
-            say()
-            for line in robust_lines(answer, answers[:k]):
-                say(line)
-            key = answer.promise, answer.protocol
-            for line in repair_lines(answer, ways[key]) if key in ways else ():
-                say(f"  {line}")
-        say()
-        for line in assumption_lines(answers):
-            say(line)
+        _say_rest(answers, ways)
+    if ended is not None:
+        warn(ended)
     if certificate is not None:
         write_certificates([a.certificate for a in answers if a.word == "safe"], certificate)
     if save is not None:
@@ -125,7 +115,59 @@ def robust(
     if carriers and (status := _replay(answers, carriers, quiet=as_json)):
         return status
     words = {answer.word for answer in answers}
-    return 1 if "unsafe" in words else 3 if "unknown" in words else 0
+    return 1 if "unsafe" in words else 3 if "unknown" in words or ended else 0
+
+
+def _said(
+    answers: Iterable[Robustness], promises: Sequence[str], unders: Sequence[Spec]
+) -> Iterator[Robustness]:
+    """The answers, and when those of a promise are known, its row of the table is printed."""
+    row: list[Robustness] = []
+    for k, answer in enumerate(answers):
+        yield answer
+        if not k:
+            say(f"{answer.workload.title}: any number of runs, any parameters, any rows")
+            say()
+            say(robust_head(promises, [under.name for under in unders]))
+        row.append(answer)
+        if len(row) == len(unders):
+            say(robust_row(answer.promise, promises, row))
+            row.clear()
+
+
+def _repairs(
+    answers: Iterable[Robustness], budget: Budget
+) -> tuple[dict[tuple[str, str], list[Repair]], str | None]:
+    """What would make them safe, by promise and protocol, and the limit that ended that, if one did."""
+    from isolitmus.checker.robustness.repairs import repaired
+
+    ways: dict[tuple[str, str], list[Repair]] = {}
+    try:
+        for answer in answers:
+            if answer.word == "unsafe":
+                with budget.interrupting():
+                    made = list(repaired(answer, protocol(answer.protocol)))
+                ways[answer.promise, answer.protocol] = made
+    except Limit as limit:
+        return ways, f"{limit}; what would make the other promises safe is unknown"
+    return ways, None
+
+
+def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list[Repair]]) -> None:
+    """What stands below the table."""
+    say()
+    for line in need_lines(answers):
+        say(line)
+    for k, answer in enumerate(answers):
+        say()
+        for line in robust_lines(answer, answers[:k]):
+            say(line)
+        key = answer.promise, answer.protocol
+        for line in repair_lines(answer, ways[key]) if key in ways else ():
+            say(f"  {line}")
+    say()
+    for line in assumption_lines(answers):
+        say(line)
 
 
 def _save(answers: list[Robustness], folder: Path) -> None:

@@ -20,8 +20,8 @@ from isolitmus.checker.triviality import triviality
 from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
 from isolitmus.cli.forms import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import progress, say, say_text
-from isolitmus.model.errors import IsolitmusError, UnknownName, near
+from isolitmus.cli.output import progress, say, say_text, warn
+from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs import catalogue
@@ -133,10 +133,12 @@ def show(
     carriers = [] if engine is None else named("engine", engine)
     refuse(carriers)
     entries: list[_Entry] = []
-    full = False
+    full, limit = False, None
     for name in names or KINDS:
         if name in KINDS:
-            entries += [KINDS[name][1](known) for known in KINDS[name][0]()]
+            limit = _list(name, entries, within)
+            if limit is not None:
+                break
         else:
             entry = _with_frame(_one(name), asked)
             whole = carriers or form.word in {None, "json"}
@@ -163,11 +165,26 @@ def show(
         form.show(entries, lambda: [entry.to_json() for entry in entries])
     elif not full:
         _print_list(entries)
+    if limit is not None:
+        warn(f"{limit}; what is not listed here was not read until then")
+        return Limit.status
     if status := ended(done):
         return status
     if any(carried.failed for carried in done):
         return 1
     return 0 if all(e.portrait is None or e.portrait.whole for e in entries) else 3
+
+
+def _list(kind: str, entries: list[_Entry], budget: Budget) -> Limit | None:
+    """Put all of a kind among the entries; the limit that ended that, if one did."""
+    known, entry_of = KINDS[kind]
+    try:
+        with budget.interrupting():
+            for one in known():
+                entries.append(entry_of(one))  # noqa: PERF401 - what has come stays when it is interrupted
+    except Limit as limit:
+        return limit
+    return None
 
 
 def _one(name: str) -> _Entry:

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 from isolitmus.model.lazy import lazily
 
 if TYPE_CHECKING:
-    from isolitmus.conformance.delta import replay
+    from pathlib import Path
+
     from isolitmus.conformance.interleaved import interleave
     from isolitmus.conformance.racing import race
     from isolitmus.conformance.session import Session, open_session
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["Session", "interleave", "open_session", "race", "replay"]
 
@@ -26,6 +30,31 @@ __getattr__ = lazily(
         "interleave": "interleaved",
         "open_session": "session",
         "race": "racing",
-        "replay": "delta",
     },
 )
+
+
+def replay(
+    litmus: Litmus | NameOrPath,
+    protocol: SpecLike,
+    session: Session,
+    *,
+    seconds: float = 180.0,
+    logs: Path | None = None,
+) -> Run:
+    """Carry the schedule of a litmus test, or of the one with this name or path, out on real tables, as
+    ``conformance.delta.replay`` does.
+
+    LitmusError for an abstract history, which has no statements.
+    """
+    from isolitmus.conformance.delta import replay as carry_out
+    from isolitmus.model.errors import LitmusError
+    from isolitmus.model.litmus import HistoryTest
+    from isolitmus.model.spec import Spec
+    from isolitmus.specs import litmus as named
+
+    test = named(litmus)
+    if isinstance(test, HistoryTest):
+        raise LitmusError(f"{test.name} is an abstract history, without statements")
+    name = protocol.name if isinstance(protocol, Spec) else str(protocol)
+    return carry_out(test, name, session, seconds=seconds, logs=logs)

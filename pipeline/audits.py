@@ -22,6 +22,7 @@ from isolitmus.pipeline.shipping import on_workers
 from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, refuse_without
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.delta_log import latest
+from isolitmus.specs.files import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +55,7 @@ ABOUT, SAID = "isolitmus.audit", "findings of audits"
 
 def audit_all(
     spark: Any,
-    tables: Sequence[str],
+    tables: Sequence[Path | str],
     *,
     out: Location | Path | str | None = None,
     budget: Budget | None = None,
@@ -68,7 +69,7 @@ def audit_all(
     audits that were made until then, all of the others as nothing audited.
     """
     name, known = uuid4().hex, dict[str, str]()
-    paths = [str(Path(table).resolve()) for table in tables]
+    paths = [str(real_path(Path(table))) for table in tables]
     table, rows = None, []
     if out is not None:
         place = Location.of(out)
@@ -96,7 +97,7 @@ def audit_all(
         there = table.rows()
         own = there.where(there["audit"].isin(name, *known.values())).collect()
         rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
-    return audits_of(dict(zip(paths, tables, strict=True)), rows, ended)
+    return audits_of(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
 
 
 def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from isolitmus.pipeline.table import ResultColumn, ResultTable, Table, held, tex
 from isolitmus.pipeline.workers import each_part, rows_of_each
 from isolitmus.specs.catalogue import every_level, spec
 from isolitmus.specs.delta_log import is_delta_table
+from isolitmus.specs.files import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,7 +150,7 @@ def check_all(
     made if there is none. IsolitmusError if it holds something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until then.
     """
     start = monotonic()
-    wanted = {str(path.resolve()): (kind, path.resolve()) for kind, path in files}
+    wanted = {str(real_path(path)): (kind, real_path(path)) for kind, path in files}
     table, rows, known = None, [], set[tuple[Any, ...]]()
     if out is not None:
         place = Location.of(out)
@@ -179,7 +180,7 @@ def check_all(
     if table is not None:
         own = spark.createDataFrame([(file,) for file in wanted], "file STRING")
         rows = table.rows().join(own, "file").select(*TOLD_OF).collect()
-    names = {str(path.resolve()): str(path) for _, path in files}
+    names = {str(real_path(path)): str(path) for _, path in files}
     return _told(rows, names, monotonic() - start, ended)
 
 

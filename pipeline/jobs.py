@@ -22,6 +22,7 @@ from isolitmus.pipeline.shipping import on_workers
 from isolitmus.pipeline.spark import one_job, parallelism
 from isolitmus.pipeline.sweep_data import SweepData
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
+from isolitmus.specs import scope as named_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.counting.work import Work
     from isolitmus.checker.sweeps import Sweep
     from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["sweep"]
 
@@ -49,13 +50,13 @@ USUAL = "findings"
 
 def sweep(
     spark: Any,
-    scope: Scope,
+    scope: Scope | NameOrPath,
     transactions: int,
     *,
     out: Location | Path | str | None = None,
     keep: str | None = None,
-    protocols: Sequence[Spec] | None = None,
-    levels: Sequence[Spec] | None = None,
+    protocols: Sequence[SpecLike] | None = None,
+    levels: Sequence[SpecLike] | None = None,
     limit: int = LIMIT,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
@@ -68,7 +69,7 @@ def sweep(
     ``counts``, ``findings`` (the default), ``executions``, or ``verdicts``, each with all that those before it
     keep. IsolitmusError if something else is there; EngineFailed if Spark fails.
     """
-    start, ended = monotonic(), None
+    start, ended, scope = monotonic(), None, named_scope(scope)
     budget, keep = budget or Budget(), (keep or USUAL) if out else "counts"
     work = sweep_work(scope, transactions, protocols=protocols, levels=levels, limit=limit)
     cut = sweep_shards(work, keep)

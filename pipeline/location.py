@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from isolitmus.specs.files import real_path
+
 __all__ = ["Location"]
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/")
@@ -38,7 +40,7 @@ class Location:
         """What Spark reads it by; None: it has a name in a catalog."""
         if self._named:
             return None
-        return self.text if self.path is None else str(self.path.resolve())
+        return self.text if self.path is None else str(real_path(self.path))
 
     @property
     def sql(self) -> str:

@@ -15,7 +15,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.scope import Scope
-from isolitmus.specs.files import is_folder, read_text
+from isolitmus.specs.files import is_folder, paths_below, read_text
 from isolitmus.specs.shelf import HOME, shipped
 from isolitmus.specs.spec_catalogue import (
     databricks_protocol,
@@ -78,7 +78,7 @@ def litmus_files(name: str) -> list[Path]:
     """
     path = Path(name)
     if is_folder(path):
-        found = sorted(path.rglob("*.toml"))
+        found = paths_below(path, ".toml")
         if not found:
             raise UnknownName(f"folder '{name}' has no litmus test (.toml) in it")
         return found

@@ -106,7 +106,18 @@ ASIDE = (
             "snapshotPartitions", "checkpoint.partSize", "writeChecksumFile.enabled", "catalog.update.enabled",
             "fileSizeHistogramMetrics.enabled", "vacuum.parallelDelete.*", "optimize.maxThreads",
             "merge.materializeSource.rddStorageLevel*", "deltaLog.minorCompaction.useForReads",
-            "collectStats.useMultiThreadedStatsCollection",
+            "collectStats.useMultiThreadedStatsCollection", "collectStats.numFilesPerPartition",
+            "collectStats.fallbackToInterpretedProjection", "import.batchSize.*", "commitStats.force",
+            "commitMetrics.*", "dmlMetricsFromMetadata.enabled", "replaceWhere.dataColumns.metrics.enabled",
+            "insertOverwrite.removeMetrics.enabled", "snapshot.logging.*", "snapshotLoading.maxRetries",
+            "snapshotCache.storageLevel", "maxSnapshotLineageLength", "commit.inconsistentList.maxRetries",
+            "history.maxKeysPerList", "*.threadPoolSize", "checkpointV2.threadpool.size", "checkpointSchema.*",
+            "lastCheckpoint.*", "writeChecksumFile.histogramFollowsProtocol", "versionChecksum.*", "incremental.commit.*",
+            "setTransactionsInCrc.*", "domainMetadatasInCrc.*", "allFilesInCrc.*", "checksumDVMetrics.enabled",
+            "checksumDeletedRecordCountsHistogramMetrics.enabled", "readProtocolAndMetadataFromChecksum.enabled",
+            "catalog.update.longFieldTruncationThreshold", "deltaLog.getChangeLogFiles.logGaps",
+            "internalUdfOptimization.enabled", "deletionVectors.useMetadataRowIndex", "uniform.*",
+            "iceberg.maxPending*", "hudi.maxPending*", "streaming.logSizeInMemoryThreshold",
         )
     ),
 )  # fmt: skip
@@ -127,6 +138,52 @@ REASONS: Mapping[str, str] = {
     f"{DELTA}stalenessLimit": "with it a snapshot may be an older one",
     f"{DELTA}merge.*": "it decides what a MERGE reads or writes",
     f"{DELTA}conflictDetection.*": "it decides what a statement conflicts with",
+    **{
+        f"{DELTA}{key}": why
+        for why, keys in {
+            "it is said of a transaction by app = { id = …, version = … }": "write.txn*",
+            "no session can set it: it is static": "delta.log.*",
+            "it decides how CONVERT TO DELTA reads what it converts": "convert.*",
+            "it decides what RESTORE, CLONE or REPLACE may write": "clone.* restore.* replace.*",
+            "it decides which features a table may have, or how one is dropped": (
+                "tableFeatures.* adaptiveMetadataTree.* amt.* inCommitTimestamp.* geo.* variant* *RedirectFeature"
+                " checkpointV2.exposeTableFeatureForTesting typeWidening.*"
+            ),
+            "it decides how, and in how many commits, row tracking is switched on": "rowTracking.* backfill.*",
+            "it decides what a change of column mapping writes": "columnMapping.*",
+            "it decides what a stream reads, or when it is refused": "streaming.*",
+            "it decides what is read of a change data feed": "changeDataFeed.* changelogV2.*",
+            "partitions are derived from conditions by it, and they decide which files a statement reads": (
+                "generatedColumn.partitionFilterOptimization.*"
+            ),
+            "it decides which writes are refused": (
+                "generatedColumn.* checkConstraints.* constraints.* commitValidation.* *.throwEnabled schema.*"
+                " numRecordsValidation.* commandInvariant* duplicateActionCheck.* partitionColumn*"
+                " tablePropertyConstraintsCheck.* allowArbitraryProperties.* command.*"
+            ),
+            "it decides what an INSERT that replaces rows reads or writes": (
+                "replaceOn.* replaceUsing.* replaceWhere.* insert* dynamicPartitionOverwrite.*"
+            ),
+            "it decides how values are cast, or which columns a write has": (
+                "dml.* updateAndMergeCasting* resolveMerge* schemaEvolution.* checkLatestSchemaOnRead createDataFrame.*"
+            ),
+            "it decides what a partition column keeps of a value": (
+                "convertEmptyToNull* normalizePartitionValues* failOnPartitionValue* write.utcTimestampPartitionValues"
+            ),
+            "it decides which values an identity column has": "identityColumn.*",
+            "it decides how rows are marked as deleted": "deletionVectors.*",
+            "it decides which DELETE is taken": "delete.*",
+            "it decides which files VACUUM removes": "vacuum.* retentionDurationCheck.*",
+            "it decides which changes of a table are taken": (
+                "alter* changeColumn.* liquid.* clusteredTable.* hms.* legacy.* createEmptySchemaTable.*"
+            ),
+            "commits by a coordinator are not modelled": "coordinatedCommits.*",
+            "it decides which code of Delta executes a statement": "v2.* catalog.*",
+            "it decides which version is read": "timeTravel.*",
+            "it is for tests of Delta itself": "testOnly.* dummyFileManager.*",
+        }.items()
+        for key in keys.split()
+    },
 }
 """Why a conf is not modelled, by pattern; the first that fits."""
 USUAL = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.specs.limits import LINE, TEXT
@@ -15,7 +16,6 @@ from isolitmus.specs.limits import LINE, TEXT
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
-    from pathlib import Path
 
     from isolitmus.model.errors import IsolitmusError
 
@@ -28,10 +28,12 @@ __all__ = [
     "is_folder",
     "is_there",
     "open_file",
+    "paths_below",
     "read_bytes",
     "read_if_there",
     "read_lines",
     "read_text",
+    "real_path",
 ]
 
 
@@ -59,6 +61,32 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def paths_below(folder: Path, ending: str = "") -> list[Path]:
+    """Return the files and folders in a folder, and in those, whose names end so, sorted; what cannot be looked into, or
+    is gone meanwhile, is passed over.
+    """
+    found = (
+        Path(parent, name)
+        for parent, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+        if name.endswith(ending)
+    )
+    return sorted(found)
+
+
+def real_path(path: Path) -> Path:
+    r"""Return a path without links; one that has none (a NUL, links that lead to themselves) as it is, for
+    whoever opens it says what is wrong with it.
+
+    >>> real_path(Path("a\0b"))
+    PosixPath('a\x00b')
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
 
 
 def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
@@ -98,9 +126,12 @@ def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> byt
     """The bytes of a file, so many at most; the error says what is wrong with it."""
     with open_file(path, error) as file:
         size = os.fstat(file.fileno()).st_size
-        found = file.read(min(size, most) + 1)  # as much memory as is asked for is taken
-        if len(found) > size:  # it grows, or is no file that says its size
-            found += file.read(max(0, most + 1 - len(found)))
+        try:
+            found = file.read(min(size, most) + 1)  # as much memory as is asked for is taken
+            if len(found) > size:  # it grows, or is no file that says its size
+                found += file.read(max(0, most + 1 - len(found)))
+        except OSError as problem:
+            raise error(f"cannot read {path}: {problem.strerror}") from None
     if len(found) > most:
         raise error(f"cannot read {path}: it is larger than {most:,} bytes")
     return found

@@ -17,7 +17,7 @@ from isolitmus.model.schema import Column, Identity
 from isolitmus.model.sql_types import NAMED_TYPES, column_type
 from isolitmus.specs.ddl import Declared
 from isolitmus.specs.delta_log import open_log
-from isolitmus.specs.files import is_there
+from isolitmus.specs.files import is_there, real_path
 from isolitmus.specs.limits import read_json
 from isolitmus.specs.properties import LAYOUT, LEVELS, MADE, unmodelled
 from isolitmus.specs.toml_file import NAME
@@ -73,7 +73,7 @@ def table_in(given: str) -> LoggedDeclaration:
     name, sign, rest = given.partition("=")
     named = bool(sign and NAME.fullmatch(name)) and not is_there(Path(given))
     folder = Path(rest if named else given)
-    name = name if named else folder.resolve().name
+    name = name if named else real_path(folder).name
     if not NAME.fullmatch(name):
         raise LitmusError(
             f"{given}: '{name}' is no name that a table has in SQL; write NAME={given}"

@@ -1,6 +1,7 @@
 r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink, delta-rs or Trino.
 
-The text may be a log, a notebook's output or JSON with the message in it; lines may be broken anywhere. What the
+The text may be a log, a notebook's output, a page, JSON with the message in it, or the answer to a mail; lines may be
+broken anywhere, between the signs of a word, too. Of several exceptions the first is read, and nothing of the others. What the
 message says of the winning commit (``Conflicting commit: {…}``) is almost JSON: Delta writes the texts among the
 operation's parameters without quotes. Which words belong to which exception, cause, engine and command is data
 (``exceptions.toml``).
@@ -10,14 +11,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from html import unescape
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import category
 
 from isolitmus.model.conflict_exception import UNKNOWN, PastedException
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.exceptions_file import exception_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.conflict_exception import ConflictException
 
@@ -25,14 +28,46 @@ __all__ = ["NoConflict", "conflict_in", "read_pasted"]
 
 SHARED = {
     "DeltaConcurrentModificationException": "is what all conflicts share",
+    "java.util.ConcurrentModificationException": "is what all conflicts share, and what Java says of its own collections",
     "ConcurrentModificationException": "is what all conflicts share",
     "CommitFailedError": "is what delta-rs says of any commit that failed, by a conflict or otherwise",
     "CommitFailedException": "is said of any commit that failed, by a conflict or otherwise",
+    "Transaction conflict detected": "is what several conflicts share",
+    "2D521": "is the SQLSTATE of several conflicts",
+    "Failed to write Delta Lake transaction log entry": "is what Trino says of any commit that failed",
 }
-"""Classes that do not tell which conflict it is."""
-ERROR_CLASS = re.compile(r"\bDELTA_[A-Z_]+\b")
+"""Classes and words that do not tell which conflict it is."""
+ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
 SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
+ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|paimon)")
+OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
+"""Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta is said."""
+CONTROL = re.compile(
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\].*?(?:\x07|\x1b\\))", re.IGNORECASE
+)
+"""What a terminal obeys, as it is or as logs write it."""
+WRITTEN = {"n": "\n", "r": "\n", "t": " "}
+"""What JSON writes a letter for."""
+ESCAPED = re.compile(r"\\n(?=\s|\\t|\\r|at\b|Caused|Conflicting|Refer)|\\\"operation\\\"")
+"""By what the text of a message is known to be written as JSON has it."""
+TAG = re.compile(
+    r"</?(?:a|b|br|code|dd|div|dl|dt|em|font|h[1-6]|i|li|mark|p|pre|samp|small|span|strong|table|tbody|td|th|tr|tt|u|ul)"
+    r"(?:\s[^<>]{0,500})?/?>",
+    re.IGNORECASE,
+)
+TIME = (
+    r"[\[(]?(?:\d{2,4}[-/.]\d\d[-/.]\d{2,4}[T ,]?[ ]?|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?"
+)
+PREFIX = re.compile(
+    rf"^[ \t]*(?:(?:[>|#*]+|E(?=[ ]{{2}})|[\w.-]{{1,40}}[ ]+\||\[?(?:stdout|stderr|out|err)\]?:?)[ \t]+)*(?:{TIME}[ \t]*"
+    r"(?:std(?:out|err) [FP] )?"
+    r"(?:(?:\[[^\]\n]{1,60}\]|\(?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE)\)?:?)[ \t]*)*"
+    r"(?:(?:[\w-]{1,40} )?(?![\w.$]*(?:Exception|Error)\b)[\w.$-]{1,80}(?:\[\d+\])?: (?=\S))?)?",
+    re.MULTILINE,
+)
+"""What stands before each line of a log, of a test's output, of what a mail answers."""
 NEWER = re.compile(
     r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table (?P<table>.{1,300}?)"
     r" \(?committed at version (?P<version>\d{1,18})"
@@ -44,6 +79,7 @@ ALTERED = re.compile(
 VERSIONS = (
     re.compile(r"version (\d{1,18}) already exists", re.IGNORECASE),
     re.compile(r"existing table version: (\d{1,18})", re.IGNORECASE),
+    re.compile(r"write detected for version (\d{1,18})", re.IGNORECASE),
     re.compile(r"_delta_log/(\d{20})\.json"),
 )
 """The version that another writer committed first."""
@@ -70,8 +106,19 @@ SCALAR = re.compile(r"(?:null|true|false|-?\d{1,18}(?:\.\d{1,18})?)(?=[,}\]])")
 KNOWN_VALUES: Mapping[str, Any] = {"null": None, "true": True, "false": False}
 
 
-Mention = tuple[int, int, str]
-"""Where words stand, how long they are (the longest first), and of which exception they are."""
+ONE_MESSAGE = 100
+"""So many signs after an exception's name another one may belong to its message."""
+
+
+class Mention(NamedTuple):
+    """Words by which an exception is known."""
+
+    start: int
+    """Where they stand."""
+    less: int
+    """How long they are, below 0: of several at one place the longest comes first."""
+    name: str
+    """Of which exception they are."""
 
 
 class NoConflict(IsolitmusError):
@@ -98,13 +145,12 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
     >>> found.name, found.partition, found.operation, found.commit["operationParameters"]
     ('ConcurrentAppendException', 'day=3', 'WRITE', {'mode': 'Append'})
     """
-    flat = " ".join(COLOUR.sub("", _unescaped(text)).split())
-    found = _exceptions(flat)
+    flat = _plain(text)
+    found = _exceptions(flat) or [Mention(0, 0, name) for name in _squeezed(flat)]
     if not found:
         raise NoConflict(f"{label}: {_instead(flat)}")
-    name = found[0][-1]
-    known = exception_table().exceptions
-    others = tuple(dict.fromkeys(one for *_, one in found if one in known and one != name))
+    name = found[0].name
+    flat, others = _first_alone(flat, found)
     commit, around = _commit(flat)
     newer, altered = NEWER.search(flat), ALTERED.search(flat)
     path, engine, error_class = _first(FILES, flat), _engine(flat), _error_class(flat, name)
@@ -130,11 +176,67 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
     )
 
 
+def _plain(text: str) -> str:
+    """A text on one line, without what a log, a terminal, a page or JSON has put around its words."""
+    text = CONTROL.sub("", _unescaped(text))
+    if TAG.search(text) or re.search(
+        r"&(?:lt|gt|quot|amp|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});", text
+    ):
+        text = unescape(TAG.sub(" ", text))
+    text = "".join(sign for sign in text if sign.isascii() or category(sign) != "Cf")
+    return " ".join(PREFIX.sub("", text).split())
+
+
+def _first_alone(flat: str, found: Sequence[Mention]) -> tuple[str, tuple[str, ...]]:
+    """A text up to where it tells of another conflict than the first, and the further exceptions in it."""
+    known, first = exception_table().exceptions, found[0]
+    others = dict.fromkeys(each.name for each in found if each.name in known)
+    others.pop(first.name, None)
+    told: dict[str, str] = {}
+    ends = [one.start for one in found[1:]] + [len(flat)]
+    for one, end in zip(found, ends, strict=True):
+        said = _details(flat[one.start : end])
+        if one.start > first.start - first.less + ONE_MESSAGE:
+            if any(told.get(key, value) != value for key, value in said.items()):
+                return flat[: one.start], tuple(others | {one.name: None})
+            if one.name in others:
+                return flat[: one.start], tuple(others)
+        told |= said
+    return flat, tuple(others)
+
+
+def _details(part: str) -> dict[str, str]:
+    """What a message says of the commit that it met, as far as two messages can differ in it."""
+    newer, commit = NEWER.search(part), COMMIT.search(part)
+    said = dict(newer.groupdict()) if newer else {}
+    partition = _first(PARTITIONS, part)
+    if partition is not None:
+        said["partition"] = partition
+    if commit is not None:
+        said["commit"] = part[commit.end() : _value(part, commit.end(), 0)[1]]
+    return said
+
+
+def _squeezed(flat: str) -> Iterator[str]:
+    """The exceptions of which a text tells where its lines are broken inside words."""
+    table, joined = exception_table(), flat.replace(" ", "")
+    for name, one in table.every.items():
+        words = (*one.classes, *((name,) if name in table.exceptions else ()))
+        if _has((phrase.replace(" ", "") for phrase in one.phrases), joined) or any(
+            any(_named(joined, word)) for word in words
+        ):
+            yield name
+
+
 def _unescaped(text: str) -> str:
-    """A message that stands in a text of JSON, as logs have it, without the signs for that."""
-    if '\\"operation\\"' not in text and "\\nConflicting commit" not in text:
-        return text
-    return text.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"').replace("\\\\", "\\")
+    """A message that stands in a text of JSON or CSV, as logs have it, without the signs for that."""
+    for _ in range(3):  # JSON may stand in JSON
+        if '""operation""' in text:
+            text = text.replace('""', '"')
+        if not ESCAPED.search(text):
+            break
+        text = re.sub(r"\\([\\/\"nrt])", lambda found: WRITTEN.get(found[1], found[1]), text)
+    return text
 
 
 @cache
@@ -162,7 +264,7 @@ def _exceptions(flat: str) -> list[Mention]:
         _messages(flat, table.exceptions),
         _messages(flat, table.elsewhere),
         _classes(flat),
-        ((0, 0, one.of[0]) for one in table.conditions.values() if _has(one.phrases, flat)),
+        (Mention(0, 0, one.of[0]) for one in table.conditions.values() if _has(one.phrases, flat)),
     ):
         places = sorted(found)
         if places:
@@ -171,7 +273,16 @@ def _exceptions(flat: str) -> list[Mention]:
 
 
 def _mention(found: re.Match[str], name: str) -> Mention:
-    return found.start(), found.start() - found.end(), name
+    return Mention(found.start(), found.start() - found.end(), name)
+
+
+def _named(flat: str, word: str) -> Iterator[re.Match[str]]:
+    """Where a class or an error class stands that is Delta's, or of who writes its tables."""
+    any_case = word.startswith("DELTA_") or word.endswith("Exception")
+    for found in re.finditer(rf"\b{word}\b", flat, re.IGNORECASE if any_case else re.NOFLAG):
+        package = PACKAGE.search(flat, max(0, found.start() - 200), found.start())
+        if package is None or not ELSEWHERE.match(package[0]) or OURS.search(package[0]):
+            yield found
 
 
 def _messages(flat: str, known: Mapping[str, ConflictException]) -> Iterator[Mention]:
@@ -181,12 +292,12 @@ def _messages(flat: str, known: Mapping[str, ConflictException]) -> Iterator[Men
         for phrase in one.phrases:
             yield from (_mention(found, name) for found in _pattern(phrase).finditer(low))
         for word in one.classes:
-            yield from (_mention(found, name) for found in re.finditer(rf"\b{word}\b", flat))
+            yield from (_mention(found, name) for found in _named(flat, word))
 
 
 def _classes(flat: str) -> Iterator[Mention]:
     for name in exception_table().exceptions:
-        yield from (_mention(found, name) for found in re.finditer(rf"\b{name}\b", flat))
+        yield from (_mention(found, name) for found in _named(flat, name))
 
 
 def _instead(flat: str) -> str:
@@ -198,11 +309,12 @@ def _instead(flat: str) -> str:
     if not flat:
         return f"there is nothing in it; {wanted}"
     for known, error in exception_table().others.items():
-        if re.search(rf"\b{known}\b", flat) or _has(error.phrases, flat):
-            which = known if known.isupper() else "this"
+        named = re.search(rf"\b{known}\b", flat)
+        if named or _has(error.phrases, flat):
+            which = known if named and known.isupper() else "this"
             return f"{which} is no conflict of commits to a Delta table: {error.says}"
     for shared, says in SHARED.items():
-        if shared in flat:
+        if re.search(rf"\b{re.escape(shared)}\b", flat):
             return f"{shared} {says}; the message that belongs to it is wanted, too"
     named = ERROR_CLASS.search(flat) or SOME_EXCEPTION.search(flat)
     which = f" ({named[0]} is not known to isolitmus)" if named else ""
@@ -211,7 +323,7 @@ def _instead(flat: str) -> str:
 
 def _error_class(flat: str, name: str) -> str | None:
     for one in exception_table().every[name].classes:
-        found = re.search(rf"\b{one}(?:\.[A-Z_]+)?\b", flat)
+        found = re.search(rf"\b{one}(?:\.[A-Z0-9_]+)?\b", flat)
         if found is not None:
             return found[0]
     return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import Ended, IsolitmusError
-from isolitmus.specs.files import is_folder
+from isolitmus.specs.files import is_folder, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,35 +22,45 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why nothing more can be written, whatever the name is."""
 
 
-def unwritten(path: Path, problem: OSError) -> IsolitmusError:
+def unwritten(path: Path, problem: OSError | ValueError) -> IsolitmusError:
     """That something cannot be written: Ended if the disk is full (or broken), else a name that is wrong.
 
     >>> unwritten(Path("page.html"), OSError(errno.EACCES, "Permission denied"))
     IsolitmusError('cannot write page.html: Permission denied')
     """
-    kind = Ended if problem.errno in FULL else IsolitmusError
-    return kind(f"cannot write {path}: {problem.strerror or problem}")
+    kind = Ended if getattr(problem, "errno", None) in FULL else IsolitmusError
+    return kind(f"cannot write {path}: {getattr(problem, 'strerror', None) or problem}")
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole. A device or
-    a pipe is written as it is. What ``unwritten`` says, if that fails; then the old one is there.
+    a pipe is written as it is. What ``unwritten`` says, if that fails; then the old one is there. Half of a pair of
+    surrogates, which UTF-8 does not have, is escaped.
     """
+    whole = text.encode("utf-8", "backslashreplace")
     try:
         if _special(path):
-            path.write_text(text, "utf-8")
+            path.write_bytes(whole)
         else:
-            _replace(path.resolve(), text)
-    except OSError as problem:
+            _replace(_without_links(path), whole)
+    except (OSError, ValueError) as problem:
         raise unwritten(path, problem) from None
 
 
-def _replace(path: Path, text: str) -> None:
+def _without_links(path: Path) -> Path:
+    """The path without links; OSError if they lead to themselves."""
+    place = real_path(path)
+    if place.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return place
+
+
+def _replace(path: Path, whole: bytes) -> None:
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
-        with open(number, "w", encoding="utf-8") as beside:  # noqa: PTH123 - it is open already
-            beside.write(text)
+        with open(number, "wb") as beside:  # noqa: PTH123 - it is open already
+            beside.write(whole)
             beside.flush()
             os.fsync(number)
             os.fchmod(number, mode)
@@ -82,7 +92,10 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
     if not folder and _special(path):
         yield
         return
-    place = path.resolve()
+    try:
+        place = _without_links(path)
+    except OSError as problem:
+        raise unwritten(path, problem) from None
     if not folder and not is_folder(place.parent):
         raise IsolitmusError(f"cannot write {path}: there is no folder {path.parent}")
     if not folder and is_folder(place):
@@ -96,7 +109,7 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
         raise IsolitmusError(
             f"cannot write {path}: another isolitmus is writing there; wait for its end, or name another"
         ) from None
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise unwritten(path, problem) from None
     try:
         yield

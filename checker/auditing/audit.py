@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,6 @@ from isolitmus.specs.delta_log import has_version, latest, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from isolitmus.checker.auditing.windows import Missed
     from isolitmus.model.certainty import Certainty
@@ -362,11 +362,11 @@ class FollowedAudit:
 
 
 def audit(
-    table: Path,
+    table: Path | str,
     *,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
-    evidence: Path | None = None,
+    evidence: Path | str | None = None,
 ) -> Audit:
     """What the log of the table at a path shows. LogError if it is none that reads.
 
@@ -374,6 +374,6 @@ def audit(
     ``progress`` is told the version where the audit is, from time to time. ``evidence`` is a file in which it keeps what it
     knows, and from which it goes on, as ``FollowedAudit`` says.
     """
-    one = FollowedAudit(table, budget, evidence)
+    one = FollowedAudit(Path(table), budget, None if evidence is None else Path(evidence))
     one.there(progress)
     return one.audit()

@@ -224,7 +224,8 @@ class Diagnosis(Readable):
         yield from (f"  Next: {step}" for step in self.next_steps())
         yield f"  More: {self.known.page}"
         if pasted.others:
-            yield f"  The text has {', '.join(pasted.others)}, too: give it alone to have that explained."
+            further = [f"another {one}" if one == pasted.name else one for one in pasted.others]
+            yield f"  The text has {', '.join(further)}, too: give it alone to have that explained."
 
     def next_steps(self) -> Iterator[str]:
         """Commands that say more."""

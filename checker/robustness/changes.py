@@ -16,7 +16,7 @@ from isolitmus.model.default import DELTA
 from isolitmus.model.statement import Merge
 from isolitmus.specs.catalogue import protocol as named
 from isolitmus.specs.formats import format_named
-from isolitmus.specs.job_files import with_statement
+from isolitmus.specs.job_files import as_workload, with_statement
 from isolitmus.specs.sources import only_row, put_in
 from isolitmus.specs.sql import syntax_of
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["STOPPED", "JobChange", "job_changes", "stopped", "tried"]
 
@@ -70,8 +71,9 @@ class JobChange:
         }
 
 
-def job_changes(workload: Workload, under: Spec) -> Iterator[JobChange]:
+def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[JobChange]:
     """What one could change; nobody has looked yet whether it helps."""
+    workload, under = as_workload(workload), named(under)
     for other in format_named(DELTA).protocols:
         spec = named(other)
         if other != under.name:
@@ -98,11 +100,11 @@ def job_changes(workload: Workload, under: Spec) -> Iterator[JobChange]:
                     yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
 
 
-def tried(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
+def tried(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
     """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest, and
     last what a retry does.
     """
-    at_first = stopped(before)
+    at_first, under = stopped(before), named(under)
     asked = robust_answers(before.workload, (under,), PROMISES, examples=False)
     kept = [one.promise for one in asked if one.word == "safe"]
     found = []

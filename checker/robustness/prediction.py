@@ -137,11 +137,13 @@ def predict_workload(
     examples: bool = True,
     processes: int = 1,
     tell: Callable[[str], None] | None = None,
+    told: Callable[[Sequence[Meeting]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
     """Every statement that writes, overtaken by every other one and by another run of itself. Without
     ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof. So many
-    ``processes`` share the work; what is said is the same with any number. Once the ``budget`` is spent, what was not
+    ``processes`` share the work; what is said is the same with any number. ``told`` is given each row when it is known: who
+    stops one of the statements. Once the ``budget`` is spent, what was not
     asked is unknown.
 
     >>> from isolitmus.specs import protocol
@@ -175,7 +177,10 @@ def predict_workload(
     ended: Limit | None = None
     try:
         with (budget or Budget(memory=inf)).interrupting():
-            found += _found(rows, losers, processes, tell)
+            for row in _found(rows, losers, processes, tell):
+                found.append(row)
+                if told is not None:
+                    told(row)
     except Limit as limit:
         ended = limit
         for loser in losers[len(found) :]:

@@ -13,23 +13,65 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.robustness.changes import JobChange
     from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
+    from isolitmus.model.workload import Workload
 
-__all__ = ["change_lines", "change_words", "grid_lines", "meeting_words", "prediction_lines"]
+__all__ = [
+    "change_lines",
+    "change_words",
+    "grid_row",
+    "meeting_words",
+    "prediction_head",
+    "prediction_lines",
+    "prediction_rest",
+]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
+CELL = 4
+"""The signs of the longest cell of the grid: two letters, ? and !."""
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     """What the jobs are, the grid, and what is said of each pair."""
+    rows = _rows(prediction.meetings)
+    yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
+    yield from map(grid_row, rows.values())
+    yield from prediction_rest(prediction)
+
+
+def _rows(meetings: Sequence[Meeting]) -> dict[str, list[Meeting]]:
+    """The rows of the grid, by the statement that is stopped."""
+    rows: dict[str, list[Meeting]] = {}
+    for meeting in meetings:
+        rows.setdefault(meeting.loser, []).append(meeting)
+    return rows
+
+
+def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
+    """What the jobs are, and the head of the grid of the statements of these names."""
+    many_statements = many(len(names), "statement that writes", "statements that write")
+    yield f"{workload.title}: {many(len(workload.jobs), 'job')}, {many_statements}, under {protocol}"
+    yield ""
+    cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
+    yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
+
+
+def grid_row(row: Sequence[Meeting]) -> str:
+    """One row of the grid: a statement that begins first and commits last, by each that commits meanwhile."""
+    cells = "  ".join(f"{_sign(one):<{_width(one.winner)}}" for one in row)
+    return f"{row[0].loser:<{max(len(one.winner) for one in row)}}  {cells}".rstrip()
+
+
+def _width(name: str) -> int:
+    return max(len(name), CELL)
+
+
+def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
+    """What the signs of the grid mean, and what is said of each pair."""
     work = prediction.workload
-    statements = len({meeting.loser for meeting in prediction.meetings})
-    counts = f"{many(len(work.jobs), 'job')}, {many(statements, 'statement that writes', 'statements that write')}"
-    yield f"{work.title}: {counts}, under {prediction.protocol}"
+    yield _legend(prediction.meetings)
     yield ""
-    yield from grid_lines(prediction.meetings)
-    yield ""
-    for loser in dict.fromkeys(meeting.loser for meeting in prediction.meetings):
-        yield from _of(loser, [m for m in prediction.meetings if m.loser == loser])
+    for loser, row in _rows(prediction.meetings).items():
+        yield from _of(loser, row)
     yield ""
     yield from wrap(f"This is for {prediction.engine}.", 100)
     if work.assumptions:
@@ -67,18 +109,9 @@ def _named(loser: str, winner: str) -> str:
     return "another run of itself" if winner == loser else winner
 
 
-def grid_lines(meetings: Sequence[Meeting]) -> Iterator[str]:
-    """A row for each statement that begins first and commits last, a column for each that commits meanwhile."""
-    names = list(dict.fromkeys(meeting.loser for meeting in meetings))
-    width = max(map(len, names))
-    said = {(m.loser, m.winner): _sign(m) for m in meetings}
-    widths = [max(len(n), *(len(said[row, n]) for row in names)) for n in names]
-    head = "  ".join(f"{n:<{w}}" for n, w in zip(names, widths, strict=True))
-    yield f"{'':<{width}}  {head}".rstrip()
-    for row in names:
-        cells = "  ".join(f"{said[row, n]:<{w}}" for n, w in zip(names, widths, strict=True))
-        yield f"{row:<{width}}  {cells}".rstrip()
-    letters = {sign for text in said.values() for sign in text}
+def _legend(meetings: Sequence[Meeting]) -> str:
+    """What the signs of a grid mean."""
+    letters = {sign for one in meetings for sign in _sign(one)}
     words = [f"{c.letter} {name}" for name, c in CONFLICTS.items() if c.letter in letters]
     meaning = {
         ".": "never stopped",
@@ -87,7 +120,7 @@ def grid_lines(meetings: Sequence[Meeting]) -> Iterator[str]:
         "?": "unknown",
     }
     words += [f"{sign} {meant}" for sign, meant in meaning.items() if sign in letters]
-    yield "Rows begin first and commit last, columns commit meanwhile: " + ", ".join(words) + "."
+    return "Rows begin first and commit last, columns commit meanwhile: " + ", ".join(words) + "."
 
 
 def _sign(meeting: Meeting) -> str:

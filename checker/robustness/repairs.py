@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.robustness.robust import Robustness
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = ["Repair", "repaired"]
 
@@ -68,8 +69,9 @@ class Repair:
         }
 
 
-def repaired(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
+def repaired(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
     """The repairs of a promise that is not kept, the cheapest first."""
+    protocol = named(protocol)
     meetings = predict_workload(broken.workload, protocol, examples=False).meetings
     passing = [m for m in meetings if m.word not in ("always", "apart")]
     harmful = _harmful(broken)

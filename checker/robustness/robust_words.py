@@ -27,8 +27,9 @@ __all__ = [
     "pair_words",
     "pattern_words",
     "repair_lines",
+    "robust_head",
     "robust_lines",
-    "robust_table",
+    "robust_row",
 ]
 
 MEANT = {
@@ -44,6 +45,7 @@ LEMMAS = {
     "no way back": "that what it missed was built upon by others in its window",
 }
 SHOWN = 3
+VERDICT = len("unsafe, explained")
 BROKEN = {
     "write-serializable": "",
     "update-serializable": "The table that is left is that of {}, but so not all read what they did read.",
@@ -58,20 +60,20 @@ EXPLAINED = {
 """How a run keeps a promise by what one sees, though its conflicts do not."""
 
 
-def robust_table(answers: Sequence[Robustness]) -> Iterator[str]:
-    """A row for each promise, a column for each commit check, and which of them one needs."""
-    promises = list(dict.fromkeys(a.promise for a in answers))
-    levels = list(dict.fromkeys(a.protocol for a in answers))
-    said = {(a.promise, a.protocol): a.verdict for a in answers}
-    width = max(map(len, promises))
-    shown = {level: level_word(level) for level in levels}
-    columns = {n: max(len(shown[n]), *(len(said[p, n]) for p in promises)) for n in levels}
-    yield f"{'':<{width}}  {'  '.join(f'{shown[n]:<{columns[n]}}' for n in levels)}".rstrip()
-    for promise in promises:
-        cells = "  ".join(f"{said[promise, n]:<{columns[n]}}" for n in levels)
-        yield f"{promise:<{width}}  {cells}".rstrip()
-    yield ""
-    yield from need_lines(answers)
+def robust_head(promises: Sequence[str], levels: Sequence[str]) -> str:
+    """The head of a table with a row for each promise, a column for each commit check."""
+    return _row("", promises, [(level, level_word(level)) for level in levels])
+
+
+def robust_row(promise: str, promises: Sequence[str], answers: Sequence[Robustness]) -> str:
+    """The row of one of these promises, by its answers under each commit check."""
+    return _row(promise, promises, [(one.protocol, one.verdict) for one in answers])
+
+
+def _row(head: str, heads: Sequence[str], cells: Sequence[tuple[str, str]]) -> str:
+    """A row, whose cells are as wide as the name of their level, or the longest verdict."""
+    said = "  ".join(f"{text:<{max(len(level_word(level)), VERDICT)}}" for level, text in cells)
+    return f"{head:<{max(map(len, heads))}}  {said}".rstrip()
 
 
 def need_lines(answers: Sequence[Robustness]) -> Iterator[str]:

@@ -135,6 +135,8 @@ def _computed(node: exp.Expr) -> exp.Expr:
         found = exp.Anonymous(this=FUNCTIONS[type(node)], expressions=parts)
     elif isinstance(node, exp.Mod):
         found = _remainder(node.this, node.expression)
+    elif isinstance(node, exp.Alias) and isinstance(node.parent, exp.Tuple):
+        found = node.this  # a value of a row has a name in Spark, which nothing can use
     if found is not node:
         found.meta.update(node.meta)
     return _as_spark_computes(found)

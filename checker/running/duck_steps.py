@@ -38,7 +38,9 @@ def inserted(
     named = into.expressions if isinstance(into, exp.Schema) else []
     spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
     parts = spec.expressions if spec is not None else []
-    fixed = {part.this.name.lower(): duck_text(part.expression) for part in parts}
+    fixed = {  # a column that is only named has its values from the rows
+        part.this.name.lower(): duck_text(part.expression) for part in parts if part.expression
+    }
     open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
     given = [n.name for n in named] or (open_ if listed or fixed else [])
     names = ", ".join(f'"{c}"' for c in [*given, *fixed])

@@ -13,6 +13,7 @@ from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.readable import Readable, few
 from isolitmus.model.verdict import Violation
+from isolitmus.specs.catalogue import litmus as named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
     from isolitmus.model.edge import Edge
+    from isolitmus.specs.spec_catalogue import NameOrPath
 
 __all__ = ["DependencyGraph", "between", "graph"]
 
@@ -100,8 +102,8 @@ class DependencyGraph(Readable):
         return graph_svg(self.nodes, arrows(self.edges, self.cycle))
 
 
-def graph(of: Frame | History | HistoryTest | Litmus | Violation) -> DependencyGraph:
-    """The graph of a history or of a litmus test's schedule, of all relations of a frame, or of the cycle by which a
+def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -> DependencyGraph:
+    """The graph of a history or of a litmus test's schedule (or of the one with this name or path), of all relations of a frame, or of the cycle by which a
     level forbids something.
 
     Of a history that leaves something open there are the transactions alone.
@@ -126,6 +128,8 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation) -> DependencyG
             return DependencyGraph(nodes, edges)
         case Litmus():
             return between(of, execution_frame(execute(of)))
+        case name:
+            return graph(named(name))
 
 
 def between(test: Litmus, frame: Frame | None) -> DependencyGraph:

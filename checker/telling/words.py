@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.form_verdicts import NAMED_FORMS
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
+from isolitmus.specs.catalogue import spec as named
 
 if TYPE_CHECKING:
     from isolitmus.checker.running.explaining import Explanation
     from isolitmus.model.edge import Edge
-    from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
+    from isolitmus.specs.spec_catalogue import SpecLike
 
 __all__ = [
     "because",
@@ -99,11 +100,13 @@ def refusal_words(violation: Violation) -> list[str]:
     ]
 
 
-def verdict_words(verdict: Verdict, spec: Spec, explained: Explanation | None = None) -> list[str]:
+def verdict_words(
+    verdict: Verdict, spec: SpecLike, explained: Explanation | None = None
+) -> list[str]:
     """What a spec says, and why, in lines for a person; ``explained`` is what a serial order explains of
     what it forbids.
     """
-    return titled_words(verdict, spec.title, explained)
+    return titled_words(verdict, named(spec).title, explained)
 
 
 def titled_words(verdict: Verdict, title: str, explained: Explanation | None = None) -> list[str]:

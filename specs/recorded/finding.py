@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import RecordingError, near
-from isolitmus.specs.files import decoded, is_file, is_folder, read_bytes
+from isolitmus.specs.files import decoded, is_file, is_folder, paths_below, read_bytes
 from isolitmus.specs.limits import RECORDING, read_json
 from isolitmus.specs.recorded.awdit import read_awdit
 from isolitmus.specs.recorded.cobra import read_cobra
@@ -49,7 +49,7 @@ def recorded_files(path: Path) -> list[Path]:
     """
     if not is_folder(path) or is_file(path / "history.bincode") or any(path.glob("*.log")):
         return [path]
-    found = (one for one in path.rglob("*") if one.suffix in ENDINGS and is_file(one))
+    found = (one for one in paths_below(path) if one.suffix in ENDINGS and is_file(one))
     folded = {one.parent if _folded(one) else one for one in found}
     return sorted(folded) or [path]
 

@@ -46,6 +46,8 @@ def after(sql, tables=T, init=TWO):
     [
         ("INSERT INTO t SELECT * FROM t UNION ALL SELECT * FROM t", 6),
         ("UPDATE t SET t.id = 1", 2),
+        ("INSERT INTO t VALUES (9 AS n, 0, 1), (8, 1, 2)", 4),
+        ("INSERT OVERWRITE t PARTITION (part) SELECT 9, 1, 2", 1),
         ("MERGE INTO t USING (SELECT 1 AS id UNION ALL SELECT 1 AS id) s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = 5", None),
         ("MERGE INTO t USING (SELECT 1 AS id, 3037000500 AS x) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = 4 WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (1, 1, s.x)", 2),
         ("MERGE INTO t USING (SELECT 1 AS id, 7 AS x) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x, part = 4", 2),

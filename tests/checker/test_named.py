@@ -1,13 +1,18 @@
 """Names and paths stand for specs, litmus tests and scopes in the verbs; what is neither is refused in a sentence."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
-from isolitmus.checker import check, compare, explain, run, separate, sweep
+from isolitmus import checker, conformance, pipeline
+from isolitmus import model as package_model
+from isolitmus import specs as package_specs
+from isolitmus.checker import check, compare, explain, graph, run, separate, sweep, verdict_words
 from isolitmus.checker.matrix import predict_case
+from isolitmus.checker.robustness import changes, repairs
 from isolitmus.checker.robustness.prediction import predict_workload
 from isolitmus.checker.robustness.robust import robustness
 from isolitmus.checker.running.denoting import denote
@@ -16,6 +21,7 @@ from isolitmus.checker.unbounded import separate_unbounded
 from isolitmus.model import History
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
 from isolitmus.model.matrix import Place
+from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.catalogue import matrix, protocol_names
 
@@ -91,6 +97,37 @@ def test_no_public_function_wants_a_spec_that_somebody_has_to_read_first():
                     wanting.add(node.name)
     assert functions > 100
     assert wanting == PAIRS
+
+
+NOUN = re.compile(r"\b(?:Spec|Litmus|Workload|Scope)\b")
+OFFERED = [
+    (package, name)
+    for package in (checker, conformance, package_model, pipeline, package_specs)
+    for name in package.__all__
+] + [(changes, "job_changes"), (changes, "tried"), (repairs, "repaired")]  # fmt: skip
+
+
+def test_what_the_packages_offer_takes_names_and_paths():
+    wanting = {}
+    for package, name in OFFERED:
+        offered = getattr(package, name)
+        if not inspect.isclass(offered):
+            for one in inspect.signature(offered).parameters.values():
+                said = str(one.annotation)
+                if NOUN.search(said) and "NameOrPath" not in said:
+                    wanting[name] = said
+    assert wanting == {}
+    work = Path("specs/workloads/shop.toml")
+    titles = [one.title for one in changes.job_changes(work, "delta-serializable")]
+    assert titles == [
+        one.title for one in changes.job_changes("shop", protocol("delta-serializable"))
+    ]
+    assert verdict_words(Allowed(), "serializable") == ["Serializable allows it."]
+    assert repr(graph("reorder")) == repr(graph(litmus("reorder")))
+    with pytest.raises(LitmusError, match="history-write-skew is an abstract history"):
+        conformance.replay("history-write-skew", "delta-serializable", None)
+    with pytest.raises(UnknownName, match="delta-serialisable"):
+        conformance.replay("reorder", "delta-serialisable", None)
 
 
 def _is_all(node):

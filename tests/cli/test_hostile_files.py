@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from isolitmus.cli import output
-from isolitmus.model.errors import LogError, SpecError
+from isolitmus.model.errors import LogError, SpecError, printable
 from isolitmus.specs import limits
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import matrix, protocols, spec
 from isolitmus.specs.evidence_file import Evidence
 from isolitmus.specs.exploration_file import Exploration
-from isolitmus.specs.files import read_lines
+from isolitmus.specs.files import paths_below, read_lines
+from isolitmus.specs.writing import write_whole
 
 PAIR = 'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit = {init}\n[transactions]\n{text}\n'
 ROW = ["INSERT INTO t VALUES (1)"]
@@ -91,6 +92,41 @@ def test_a_file_as_large_as_memory(refusal, tmp_path, monkeypatch):
 def test_a_name_that_no_file_can_have(refusal):
     assert "File name too long" in refusal("explore", "--evidence", "x" * 300)
     assert refusal("run", "a\0.toml") == r"cannot read a\x00.toml: embedded null byte"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "loop"])
+def test_a_path_that_leads_nowhere_is_never_written(refusal, name):
+    Path("loop").symlink_to("loop")
+    for words in (
+        ["compare", "serializable", "causal", "--html", name],
+        ["sweep", "two-partitions", "--spark", "--out", name],
+        ["report", name, "--html", "page.html"],
+        ["predict", "shop", "--table", name],
+    ):
+        assert any(why in refusal(*words) for why in (printable(name), "embedded null byte"))
+
+
+def test_half_a_sign_is_written_and_read(call, tmp_path):
+    write_whole(tmp_path / "page", "a\udcffb")
+    assert (tmp_path / "page").read_text("utf-8") == "a\\udcffb"
+    pasted = tmp_path / "pasted"
+    pasted.write_text("ConcurrentAppendException: \u00e4", "utf-16")
+    assert call("explain", pasted)[0] == 0
+    pasted.write_bytes(b"ConcurrentAppendException: \xe4")
+    assert call("explain", pasted)[0] == 0
+
+
+def test_what_is_gone_meanwhile_is_passed_over(monkeypatch, tmp_path):
+    def gone(_):
+        raise FileNotFoundError
+
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "x.toml").touch()
+    listed = os.scandir
+    monkeypatch.setattr(
+        os, "scandir", lambda path: (gone if "a" in str(path)[-1:] else listed)(path)
+    )
+    assert paths_below(tmp_path, ".toml") == [tmp_path / "x.toml"]
 
 
 def test_json_that_is_deeper_than_the_stack(refusal, delta):

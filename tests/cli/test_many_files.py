@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import isolitmus.conformance.matrix as on_engine
-from isolitmus.checker import run
+from isolitmus.checker import judged_files, run
 from isolitmus.checker.comparing import BESIDE
 from isolitmus.conformance import agreement, engines
 from isolitmus.conformance.together import together
@@ -111,6 +111,22 @@ init = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
 a = "DELETE FROM t WHERE CASE WHEN part = 0 THEN id = 1 ELSE FALSE END"
 b = "INSERT INTO t VALUES (3, 1)"
 """
+
+
+def test_files_after_a_limit_are_not_read(call, monkeypatch, tmp_path):
+    """Reading counts, of one file and of many; the first is judged, or said to be unread."""
+    one = tmp_path / "one.edn"
+    one.write_text("{:index 0, :type :ok, :process 0, :value [[:append 1 1]]}")
+    status, out, err = call("check", one, "--time", "0")
+    assert (status, out) == (3, "")
+    assert err == f"isolitmus: {one}: the time limit of 0 s ended it before it was read\n"
+    read = []
+    monkeypatch.setattr(judged_files, "litmus", lambda name: read.append(name) or litmus(name))
+    status, out, err = call("check", "reorder", "hole-partitioned", "two-properties", "--time", "0")
+    assert (status, len(read)) == (3, 1)
+    assert out.startswith("reorder: ")
+    assert "allowed" not in out
+    assert "the time limit of 0 s ended it: " in err
 
 
 def test_what_is_up_to_an_optimizer_is_undecided_and_stops_nothing(files, call):

@@ -284,7 +284,7 @@ def test_what_is_known_to_be_another_error_is_said_in_a_sentence(name):
     for text in (*classes, *other.phrases):
         with pytest.raises(NoConflict) as refused:
             read_pasted(f"org.apache.spark.sql.delta.DeltaAnalysisException: {text}")
-        which = name if name.isupper() else "this"
+        which = name if text in classes else "this"
         said = f"the text: {which} is no conflict of commits to a Delta table: {other.says}"
         assert str(refused.value) == said
     with_conflict = f"DELTA_CONCURRENT_APPEND\n{name}"
@@ -309,6 +309,73 @@ def test_what_is_not_known_is_refused_and_not_denied(text, reason):
     assert str(refused.value).startswith("mine.txt: ")
     assert reason in str(refused.value)
     assert "none of" not in str(refused.value)
+
+
+PART = "Files were added to partition [day=3] by a\nconcurrent update."
+
+
+def each_line(before, text=PART):
+    return "\n".join(before + line for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Concurrent\x1b[1;31mAppend\x1b[0mException: \x1b]8;;x\x1b\\" + PART,
+        r"\u001b[0;31mConcurrentAppendException\u001b[0m: " + PART,
+        "<pre>Concurrent<b>Append</b>Exception: Files were added to partition&nbsp;[day=3] by a<br/>concurrent update</pre>",
+        each_line("> "), each_line(">> "), each_line("E       "), each_line("executor_1  | "),
+        each_line("2026-01-01T10:00:00.123Z [ERROR] worker-1: "), each_line("26/01/01 10:00:00 ERROR Batch: "),
+        each_line("Nov  7 10:00:00 host spark[12]: "), each_line("2026-01-01T10:00:00.1Z stderr F "),
+        "2026-01-01 10:00:00,123 ERROR io.delta.exceptions.ConcurrentAppendException: " + PART,
+        "Concurrent\u200bAppend\u00adException: \u202e" + PART,
+        json.dumps(json.dumps({"error": f"{PART}\nConflicting commit: {INFO}"})),
+        '"' + f"{PART}\nConflicting commit: {INFO}".replace('"', '""') + '"',
+    ],
+)  # fmt: skip
+def test_what_stands_around_the_words_is_left_out(text):
+    found = read_pasted(text)
+    assert (found.name, found.partition) == ("ConcurrentAppendException", "day=3")
+    assert found.operation == ("WRITE" if "operation" in text else None)
+
+
+def test_a_text_cut_anywhere_between_its_signs_is_known():
+    wrapped = "\n".join(PART.replace("\n", " ")[k : k + 7] for k in range(0, 60, 7))
+    assert read_pasted(wrapped).name == "ConcurrentAppendException"
+    assert (
+        read_pasted("io.delta.exceptions.Concurr\nentWriteException").name
+        == "ConcurrentWriteException"
+    )
+    assert read_pasted(PART.partition("] by")[0] + "]").name == "ConcurrentAppendException"
+    assert read_pasted("delta_concurrent_append").name == "ConcurrentAppendException"
+    assert read_pasted("[DELTA_CONCURRENT_APPEND.NEW_2027] x").sub_condition == "NEW_2027"
+
+
+def test_of_two_jobs_nothing_of_the_second_is_told():
+    found = read_pasted(f"{FILE}\n{NEW}\n{OLD}")
+    assert (found.version, found.operation, found.mine) == (None, None, None)
+    assert found.others == ("ConcurrentDeleteReadException", "ConcurrentAppendException")
+    again = NEW.replace("version 12", "version 40").replace("01-02", "01-03")
+    found = read_pasted(f"{NEW}\n{NEW}\n at MergeIntoCommand.run\n{again}")
+    assert (found.version, found.partition) == (12, "day=2026-01-02")
+    assert found.others == ("ConcurrentDeleteReadException",)
+    assert read_pasted(f"{NEW}\nCaused by: {NEW}").others == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.iceberg.exceptions.CommitStateUnknownException: x", "com.acme.MetadataChangedException",
+        "org.apache.hudi.exception.ConcurrentWriteException", "java.util.ConcurrentModificationException: null",
+        "org.apache.spark.SparkConcurrentModificationException: [CONCURRENT_STREAM_LOG_UPDATE] x",
+        "Merge commit conflict: CONFLICT (content)", "HTTP 409 Conflict", "SQLSTATE: 2D521",
+        "409 Client Error: Conflict for url: https://example.org/x/commits", "MANAGED_COMMIT conflict: version 5",
+        "could not serialize access due to concurrent update", "A Delta Lake table already exists at that location.",
+    ],
+)  # fmt: skip
+def test_what_others_say_is_no_conflict_of_delta(text):
+    with pytest.raises(NoConflict):
+        read_pasted(text)
 
 
 PIECES = st.sampled_from(

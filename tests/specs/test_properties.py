@@ -7,6 +7,7 @@ import pytest
 from isolitmus.checker.runs import run
 from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
 from isolitmus.specs import protocol
+from isolitmus.specs.confs import conf_problem
 from isolitmus.specs.litmus_file import read_litmus
 from isolitmus.specs.properties import MADE, SET, unmodelled
 from isolitmus.specs.scope_file import read_scope
@@ -178,3 +179,31 @@ def test_only_near_names_are_proposed():
     assert "did you mean" not in near("delta.checkpointInterval", ["delta.checkpointPolicy", "x"])
     assert near("delta.apendOnly", MADE) == "; did you mean 'delta.appendOnly'?"
     assert near("detla.appendOnly", MADE) == "; did you mean 'delta.appendOnly'?"
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("allFilesInCrc.verificationMode.enabled", ""),
+        ("lastCheckpoint.checksum.enabled", ""),
+        ("commitMetrics.threadPoolSize", ""),
+        ("maxSnapshotLineageLength", ""),
+        ("uniform.iceberg.retry.times", ""),
+        ("write.txnVersion.autoReset.enabled", "by app = "),
+        ("rowTracking.backfill.maxNumFiles", "in how many commits"),
+        ("generatedColumn.partitionFilterOptimization.enabled", "which files a statement reads"),
+        ("generatedColumn.validateOnWrite.enabled", "which writes are refused"),
+        ("replaceWhere.dataColumns.enabled", "an INSERT that replaces rows"),
+        ("streaming.schemaTracking.enabled", "what a stream reads"),
+        ("delta.log.cacheSize", "it is static"),
+        ("convertEmptyToNullForStringPartitionCol", "what a partition column keeps"),
+        ("vacuum.lite.enabled", "which files VACUUM removes"),
+        ("coordinatedCommits.ignoreMissingCoordinatorImplementation", "by a coordinator"),
+        ("alwaysCollectStats.enabled", "whether it takes part in conflicts is not known"),
+    ],
+)
+def test_a_conf_of_delta_takes_no_part_or_is_refused_with_the_reason(key, why):
+    problem = conf_problem(f"spark.databricks.delta.{key}", "true")
+    assert bool(problem) == bool(why)
+    assert why in problem
+    assert "did you mean" not in problem

@@ -137,6 +137,7 @@ REASONS: Mapping[str, str] = {
     f"{DELTA}properties.defaults.*": "it is a property of tables that are made later; say it in TBLPROPERTIES",
     f"{DELTA}stalenessLimit": "with it a snapshot may be an older one",
     f"{DELTA}merge.*": "it decides what a MERGE reads or writes",
+    f"{DELTA}rowLevelConcurrencyPreview": "releases 14.0 and 14.1 of Databricks have it; name one, as databricks-serializable-newest-rows@14.1-preview",
     f"{DELTA}conflictDetection.*": "it decides what a statement conflicts with",
     **{
         f"{DELTA}{key}": why
@@ -209,6 +210,8 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
     "'spark.databricks.delta.stats.skiping' is not modelled; did you mean 'spark.databricks.delta.stats.skipping'?"
     >>> conf_problem("spark.sql.caseSensitive", "true")
     "'spark.sql.caseSensitive' is not modelled: names of columns ignore case; known: false"
+    >>> conf_problem("spark.databricks.delta.rowLevelConcurrencyPreview", "true").partition("; ")[2]
+    'name one, as databricks-serializable-newest-rows@14.1-preview'
     >>> conf_problem("spark.executor.memory", "1g")
     "'spark.executor.memory' is said when an application starts, and no session can set it; leave it out"
     """

@@ -33,7 +33,7 @@ from isolitmus.specs.confs import (
 )
 from isolitmus.specs.inferring import inferred
 from isolitmus.specs.parameters import CLOCKS, parameters
-from isolitmus.specs.sql import resolve
+from isolitmus.specs.sql import refused_part, resolve
 from isolitmus.specs.sql_expressions import read_expression
 from isolitmus.specs.sql_parse import Syntax, well_formed
 from isolitmus.specs.sql_scope import NameScope, Side, SqlText
@@ -250,6 +250,12 @@ class JobReader:
             problem = error
         if found is not None and not _opaque(found):
             return found, None
+        if found is not None and (refused := refused_part(found)) is not None:
+            start = max(syntax.text.find(str(refused.part)), 0)
+            said = (
+                f"{refused.problem}; it may stand in INSERT … SELECT, and in the source of a MERGE"
+            )
+            raise located(syntax.label, syntax.text, start, said)
         dynamic = overwrites_dynamically(confs)
         with well_formed(syntax.text, syntax.label):
             for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from isolitmus.model.values import Value
 
-__all__ = ["BLANK", "CLOCKS", "bound", "one_line", "parameters", "places", "spark_literal"]
+__all__ = [
+    "BLANK", "CLOCKS", "bound", "one_line", "parameters", "places", "spark_literal", "without_end",
+]  # fmt: skip
 
 CLOCKS = ("current_date()", "current_timestamp()")
 """What is one value in a statement, and nobody declares."""
@@ -73,6 +75,18 @@ def one_line(sql: str) -> str:
         start = piece.end()
     parts.append(SPACES.sub(" ", sql[start:]))
     return "".join(parts).strip()
+
+
+def without_end(sql: str) -> str:
+    """Return the text without the semicolons, blanks and comments at its end.
+
+    >>> without_end("OPTIMIZE t;  -- all"), without_end("COMMENT ON TABLE t IS '-- a;';")
+    ('OPTIMIZE t', "COMMENT ON TABLE t IS '-- a;'")
+    """
+    plain = PIECE.sub(
+        lambda piece: " " * len(piece[0]) if piece[0].startswith(("--", "/*")) else piece[0], sql
+    )
+    return sql[: len(re.sub(r"[\s;]+\Z", "", plain))]
 
 
 def places(sql: str) -> dict[str, list[int]]:

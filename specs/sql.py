@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.definition import Clone
 from isolitmus.model.origin import Origin
 from isolitmus.model.raw import Raw
+from isolitmus.model.unknown import unknown_parts
 from isolitmus.specs.apart import OUTSIDE
 from isolitmus.specs.features import features
 from isolitmus.specs.parameters import BLANK
 from isolitmus.specs.placeholders import aliased
 from isolitmus.specs.resolving import kinds
 from isolitmus.specs.sql_definitions import DefinitionReader
+from isolitmus.specs.sql_functions import calls_random
 from isolitmus.specs.sql_inserts import InsertReader
 from isolitmus.specs.sql_joins import JoinReader
 from isolitmus.specs.sql_merges import MergeReader
@@ -36,7 +39,16 @@ if TYPE_CHECKING:
     from isolitmus.model.sql_types import Type
     from isolitmus.specs.apart import Feature
 
-__all__ = ["defines", "read_statement", "resolve", "resolved", "syntax_of", "tables_named"]
+__all__ = [
+    "RefusedPart",
+    "defines",
+    "read_statement",
+    "refused_part",
+    "resolve",
+    "resolved",
+    "syntax_of",
+    "tables_named",
+]
 
 
 KINDS = kinds(
@@ -136,6 +148,51 @@ def syntax_of(statement: st.Statement) -> Syntax:
         return Syntax(statement.sql)
     assert isinstance(statement.origin.syntax, Syntax)
     return statement.origin.syntax
+
+
+class RefusedPart(NamedTuple):
+    """A part of a statement that Spark or Delta refuses when it analyses it."""
+
+    part: ex.Opaque
+    exception: str
+    """The class that is raised."""
+    error_class: str
+
+    @property
+    def problem(self) -> str:
+        """That it is refused, and why."""
+        return f"'{self.part}' is refused here, for it is not deterministic ({self.error_class})"
+
+
+def refused_part(statement: st.Statement) -> RefusedPart | None:
+    """The part of an UPDATE or DELETE that Spark refuses, since it is not deterministic (CheckAnalysis.scala), or the
+    condition of a MERGE that Delta does (PreprocessTableMerge.scala); None where there is none, or where a function may be
+    unknown, which fails before.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> t = {"t": Schema("t", (Column("id", "INT"),))}
+    >>> for condition in ("id < 7 * rand()", "id < mine(rand())"):
+    ...     found = refused_part(read_statement(f"DELETE FROM t WHERE {condition}", t, opaque=True))
+    ...     print(found and found.error_class)
+    INVALID_NON_DETERMINISTIC_EXPRESSIONS
+    None
+    """
+    if not isinstance(statement, st.Delete | st.Update | st.Merge):
+        return None
+    parts = [part for part in unknown_parts(statement) if isinstance(part, ex.Opaque)]
+    if not all(calls_random(part.text) for part in parts):
+        return None
+    if not isinstance(statement, st.Merge):
+        error = ("ExtendedAnalysisException", "INVALID_NON_DETERMINISTIC_EXPRESSIONS")
+        return RefusedPart(parts[0], *error) if parts else None
+    conditions: list[ex.Expr | None] = [
+        statement.on,
+        *(clause.condition for clause in statement.not_matched),
+    ]
+    conditions += [clause.condition for clause in (*statement.matched, *statement.by_source)]
+    found = unknown_parts(tuple(conditions))
+    error = ("DeltaAnalysisException", "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED")
+    return next((RefusedPart(part, *error) for part in parts if part in found), None)
 
 
 def unbound(statement: st.Statement) -> st.Statement:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Reading = Callable[[exp.Expr, Type], ex.Expr]
 
-__all__ = ["FunctionReader", "decimals", "is_complex", "is_random", "unified", "untyped"]
+__all__ = [
+    "FunctionReader", "calls_random", "decimals", "is_complex", "is_random", "unified", "untyped",
+]  # fmt: skip
 
 STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
 """The nodes of expressions on structures, arrays and maps, besides functions that are called after these."""
@@ -52,6 +54,19 @@ def is_random(text: str) -> bool:
     return any(
         column.name == "_metadata" for column in tree.find_all(exp.Identifier, exp.Column)
     ) or any(name in RANDOM for name in _functions(tree))
+
+
+@cache
+def calls_random(text: str) -> bool:
+    """Whether Spark finds an expression not deterministic for certain: it calls such a function, and none of a user.
+
+    >>> [calls_random(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
+    [True, False, False]
+    """
+    tree = _expression(text)
+    if tree is None or not RANDOM.intersection(_functions(tree)):
+        return False
+    return all(call.name.upper() in RANDOM for call in tree.find_all(exp.Anonymous))
 
 
 @cache

@@ -21,7 +21,7 @@ from isolitmus.model.errors import SqlError, brief
 from isolitmus.specs.desugaring import desugared
 from isolitmus.specs.limits import DEEPEST, deeper
 from isolitmus.specs.muted import parse_one, parse_sql
-from isolitmus.specs.parameters import BLANK, bound, places
+from isolitmus.specs.parameters import BLANK, bound, places, without_end
 from isolitmus.specs.placeholders import with_markers
 from isolitmus.specs.written import located
 
@@ -89,7 +89,7 @@ class Syntax:
     """
 
     text: str
-    """What its author wrote."""
+    """What its author wrote, without a semicolon and comments at its end."""
     label: str = "SQL"
     """Where that stands, in messages."""
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -102,6 +102,9 @@ class Syntax:
     """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and Delta refuses."""
     _trees: Trees = field(default_factory=dict)
     _bound: Trees = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", without_end(self.text))
 
     @property
     def sql(self) -> str:

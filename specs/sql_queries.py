@@ -32,8 +32,8 @@ VAGUE = ("distinct", "having", "qualify", "limit", "offset")
 """What may leave out some of the rows that a query gives, each of them a row that it would give otherwise."""
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
-    "Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY);"
-    " subqueries stand in INSERT … SELECT and in SET, and in the source of a MERGE … WHEN MATCHED THEN DELETE"
+    "open-source Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for Databricks it is not"
+    " modelled; subqueries stand in INSERT … SELECT and in SET, and in the source of a MERGE … WHEN MATCHED THEN DELETE"
 )
 
 

@@ -11,7 +11,7 @@ from isolitmus.model.query import items_of
 from isolitmus.model.raw import Raw
 from isolitmus.specs.apart import refuse_together
 from isolitmus.specs.features import features
-from isolitmus.specs.parameters import parameters
+from isolitmus.specs.parameters import parameters, without_end
 from isolitmus.specs.reached import resolve_late
 from isolitmus.specs.sql import unbound
 from isolitmus.specs.sql_parse import Syntax
@@ -83,7 +83,7 @@ def read_sql(
 ) -> st.Statement:
     """The statement of an author's text, or of its ``parts``; parameters stand for a value of their type."""
     syntax = context.syntaxes.get(name)
-    if syntax is None or syntax.text != text:
+    if syntax is None or syntax.text != without_end(text):
         syntax = Syntax(text, f"{given.place}, transaction {name}")
     for parameter in parameters(text) if let else ():
         if parameter not in let:

@@ -24,7 +24,12 @@ from isolitmus.checker.delta.definitions import (
 )
 from isolitmus.checker.delta.folding import fold
 from isolitmus.checker.delta.growing import grown
-from isolitmus.checker.delta.guesses import guessed, refuse_opaque
+from isolitmus.checker.delta.guesses import (
+    guessed,
+    refuse_opaque,
+    refuse_random,
+    refuse_subquery,
+)
 from isolitmus.checker.delta.identity import generated, with_next_values
 from isolitmus.checker.delta.merging import merge_effect
 from isolitmus.checker.delta.raw import raw_effect
@@ -39,7 +44,6 @@ from isolitmus.checker.delta.snapshot import (
     Snapshot,
 )
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.model import expression as ex
 from isolitmus.model import statement as st
 from isolitmus.model.condition import holds
 from isolitmus.model.definition import Clone, Convert, Create, Definition, Replace, Restore
@@ -94,6 +98,8 @@ def effect(
     altered = current(database, schemas)
     snapshot = Snapshot(database, writer, altered, outside)
     try:
+        if not outside.documented and getattr(statement, "target", None) in database:
+            refuse_random(statement)
         refuse_opaque(statement)
         return _kept(_of_kind(statement, _any_effect(snapshot, schemas, statement)))
     except EvaluationError as error:
@@ -171,7 +177,7 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
     target = getattr(statement, "target", None)
     if target is None or target in snapshot.database:  # else analysis fails, which comes before
         if not snapshot.outside.documented:
-            _refuse_subquery(statement)
+            refuse_subquery(statement)
         schema = None if target is None else snapshot.schemas[target]
         fold(statement, schema, insert=SPARK_CAST, update=DELTA_CAST)
     match statement:
@@ -275,18 +281,6 @@ def _queried(snapshot: Snapshot, target: Access, queried: Sequence[Access]) -> I
     """What the subqueries in the condition of a DELETE or UPDATE read."""
     around = [row.values for file in snapshot.files(target.table) for row in file.rows]
     return (snapshot.read(access, around) for access in queried if access.role == "subquery")
-
-
-def _refuse_subquery(statement: st.Statement) -> None:
-    """Fail as a DELETE or UPDATE with a subquery in its condition does (PreprocessTableDelete.scala,
-    PreprocessTableUpdate.scala).
-    """
-    if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
-        raise EvaluationError(
-            "DeltaAnalysisException",
-            "Delta takes no subquery in this condition",
-            "DELTA_UNSUPPORTED_SUBQUERY",
-        )
 
 
 def _update(snapshot: Snapshot, statement: st.Update) -> Effect:

@@ -2,7 +2,8 @@
 
 Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a constant, and else
 what it gives on each row: the same for the same values of its columns in one statement. What is computed at random, or
-stands where it is no condition, in a subquery or in a join, nothing is supposed of.
+stands where it is no condition, in a subquery or in a join, nothing is supposed of. Where Spark or Delta refuses what is
+computed at random, the statement fails.
 """
 
 from __future__ import annotations
@@ -20,16 +21,36 @@ from isolitmus.model.origin import Origin, Resolved
 from isolitmus.model.remembering import by_object
 from isolitmus.model.supposing import suppose
 from isolitmus.model.unknown import unknown_parts
-from isolitmus.specs.sql import syntax_of
+from isolitmus.specs.sql import refused_part, syntax_of
 from isolitmus.specs.sql_functions import is_random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["guessed", "refuse_opaque"]
+__all__ = ["guessed", "refuse_opaque", "refuse_random", "refuse_subquery"]
 
 OPEN = "open"
 """That an opaque part is no constant."""
+
+
+def refuse_subquery(statement: st.Statement) -> None:
+    """Fail as a DELETE or UPDATE with a subquery in its condition does (PreprocessTableDelete.scala,
+    PreprocessTableUpdate.scala).
+    """
+    if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
+        raise EvaluationError(
+            "DeltaAnalysisException",
+            "Delta takes no subquery in this condition",
+            "DELTA_UNSUPPORTED_SUBQUERY",
+        )
+
+
+def refuse_random(statement: st.Statement) -> None:
+    """Fail as a statement does of which Spark or Delta refuses a part, since it is not deterministic."""
+    refused = refused_part(statement)
+    if refused is not None:
+        refuse_subquery(statement)
+        raise EvaluationError(refused.exception, refused.problem, refused.error_class)
 
 
 @by_object

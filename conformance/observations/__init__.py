@@ -15,7 +15,13 @@ from isolitmus.conformance.observations.databases import (
 from isolitmus.conformance.observations.killing import COPIED, KILLED
 from isolitmus.conformance.observations.reading import JOB, STREAM, STREAM_PRINTED
 from isolitmus.conformance.observations.record import Observation, Observed
-from isolitmus.conformance.observations.writing import CHECKPOINT, SEVERAL, UNMAPPED, UPGRADED
+from isolitmus.conformance.observations.writing import (
+    CHECKPOINT,
+    CONDITIONS,
+    SEVERAL,
+    UNMAPPED,
+    UPGRADED,
+)
 from isolitmus.model.errors import UnknownName, near
 
 __all__ = [
@@ -35,6 +41,7 @@ SHIPPED: dict[str, Observation | DatabaseObservation] = {
         STREAM,
         STREAM_PRINTED,
         CHECKPOINT,
+        CONDITIONS,
         SEVERAL,
         UNMAPPED,
         UPGRADED,

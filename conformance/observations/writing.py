@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.session import Session
     from isolitmus.conformance.threads import Interruption
 
-__all__ = ["CHECKPOINT", "SEVERAL", "UNMAPPED", "UPGRADED"]
+__all__ = ["CHECKPOINT", "CONDITIONS", "SEVERAL", "UNMAPPED", "UPGRADED"]
 
 SECONDS = 180.0
 """The time limit of each step."""
@@ -239,4 +239,71 @@ UPGRADED = Observation(
         "a query, a feature that it does not know": "committed",
     },
     _upgraded,
+)
+
+COMPLEX = {
+    "a structure": "s.a = 1",
+    "an array": "a[0] = 1",
+    "a map": "m['k'] = 1",
+    "a lambda": "exists(a, e -> e = 1)",
+}
+"""Conditions that one row of two meets, by what they are on."""
+NOT_TAKEN = {
+    "not deterministic": "rand() < 2",
+    "a subquery": "id IN (SELECT 1)",
+    "a correlated subquery": "EXISTS (SELECT 1 FROM {0} AS o WHERE o.id = id + 1)",
+}
+COMMANDS = {
+    "DELETE": "DELETE FROM {0} WHERE {1}",
+    "UPDATE": "UPDATE {0} SET id = 9 WHERE {1}",
+    "MERGE": "MERGE INTO {0} AS t USING (SELECT 1 AS k) AS q ON t.id = q.k AND {1} WHEN MATCHED THEN DELETE",
+}
+
+
+def _conditions(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    spark, name = session.spark, f"delta.`{folder / 't'}`"
+    columns = "id INT, s STRUCT<a: INT>, a ARRAY<INT>, m MAP<STRING, INT>"
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING delta TBLPROPERTIES ({VECTORS})")
+    rows = (f"({i}, named_struct('a', {i}), array({i}), map('k', {i}))" for i in (1, 2))
+    spark.sql(f"INSERT INTO {name} VALUES {', '.join(rows)}")
+    found: dict[str, object] = {
+        f"{command}, {kind}": outcome_of(
+            partial(spark.sql, text.format(name, condition.format(name))), session
+        )
+        for kind, condition in NOT_TAKEN.items()
+        for command, text in COMMANDS.items()
+    }
+    found["UPDATE, a value that is not deterministic"] = outcome_of(
+        partial(spark.sql, f"UPDATE {name} SET id = CAST(rand() AS INT)"), session
+    )
+    with Parking(session, interruption, SECONDS, folder / "t") as parking:
+        parked = {
+            kind: parking.start(
+                kind, partial(spark.sql, COMMANDS["DELETE"].format(name, condition)), "commit"
+            )
+            for kind, condition in COMPLEX.items()
+        }
+        spark.sql(f"UPDATE {name} SET s = named_struct('a', 3) WHERE id = 2")
+        for one in parked.values():
+            parking.finish(one)
+    found |= {f"DELETE, {kind}": outcome_of(one.result, session) for kind, one in parked.items()}
+    return found
+
+
+RANDOM_PLACE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
+CONDITIONS = Observation(
+    "complex-conditions",
+    "Commands with conditions that Databricks checks by file, in a table with deletion vectors; those that go through are"
+    " DELETEs of one row, while another row of its file is updated",
+    {
+        "DELETE, not deterministic": RANDOM_PLACE,
+        "UPDATE, not deterministic": RANDOM_PLACE,
+        "MERGE, not deterministic": "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+        **{f"{one}, a subquery": "DELTA_UNSUPPORTED_SUBQUERY" for one in COMMANDS},
+        **{f"{one}, a correlated subquery": "DELTA_UNSUPPORTED_SUBQUERY" for one in COMMANDS},
+        "UPDATE, a value that is not deterministic": RANDOM_PLACE,
+        **{f"DELETE, {kind}": "ConcurrentAppendException" for kind in COMPLEX},
+    },
+    _conditions,
+    wide=True,
 )

@@ -406,15 +406,15 @@ def test_a_blind_append_conflicts_only_if_two_read_it(edition, rows):
 # What open-source Delta does besides its check is not the page's
 
 CHANGES = (
-    "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')",
-    "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable')",
-    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = true)",
-    "ALTER TABLE t DROP FEATURE deletionVectors",
-    "REORG TABLE t APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",
-    "ALTER TABLE t ADD COLUMNS (col_name STRING)",
-    "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable');",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable');",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = true);",
+    "ALTER TABLE t DROP FEATURE deletionVectors;",
+    "REORG TABLE t APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2));",
+    "ALTER TABLE t ADD COLUMNS (col_name STRING);",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none');",
 )
-"""The changes of metadata that the page prints, and its other level."""
+"""The changes of metadata that the page prints, with their semicolons, and its other level."""
 
 
 @pytest.mark.parametrize("changed", CHANGES)

@@ -379,6 +379,11 @@ def test_a_file_that_is_called_by_a_number_is_a_job(files):
     assert list(found.jobs) == ["job_01_clean_up", "daily_report"]
 
 
+def test_a_condition_that_is_not_deterministic_is_refused_at_its_place():
+    with pytest.raises(IsolitmusError, match=r":\d+:\d+: .rand.* is refused here, for it is not"):
+        read('[jobs.a]\nsql = "DELETE FROM t WHERE rand() < 0.1"')
+
+
 def test_a_subquery_that_delta_refuses_is_no_column_that_is_not_there():
     with pytest.raises(IsolitmusError, match=r"DELTA_UNSUPPORTED_SUBQUERY.*source of a MERGE"):
         read('[jobs.a]\nsql = "DELETE FROM t WHERE id IN (SELECT x.id FROM t AS x)"')

@@ -84,6 +84,8 @@ class When:
     """Whether the winner is a blind append."""
     level: str | None = None
     """The winner's level."""
+    not_level: str | None = None
+    """The winner's level that it is not for."""
     version: int | None = None
     """The version that the winner made."""
     where: Where | None = None
@@ -102,7 +104,7 @@ class When:
             return False
         if (self.engine and facts.engine not in self.engine) or _begins(self.unless, facts.mine):
             return False
-        if _begins(self.not_beside, facts.winner):
+        if _begins(self.not_beside, facts.winner) or self.not_level == (facts.level or ""):
             return False
         named = ((self.winner, facts.winner), (self.mine, facts.mine))
         return all(not asked or _begins(asked, said) for asked, said in named)
@@ -155,10 +157,12 @@ class ConflictExample:
     def likeness(self, facts: ConflictFacts) -> tuple[bool, ...] | None:
         """What it has in common with a conflict, the most important first; None if it contradicts what is known."""
         rewrites = [_begins(COMPACTIONS, one) for one in (self.winner, facts.winner)]
+        mine_rewrites = [_begins(COMPACTIONS, one) for one in (self.mine, facts.mine)]
         if (
             self.protocol(facts) is None
             or (None not in (self.blind, facts.blind) and self.blind != facts.blind)
             or (None not in (self.winner, facts.winner) and rewrites[0] != rewrites[1])
+            or (None not in (self.mine, facts.mine) and mine_rewrites[0] != mine_rewrites[1])
         ):
             return None
         mine = self.mine is not None and _begins((self.mine,), facts.mine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar, Literal
+from unicodedata import category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,7 @@ __all__ = [
     "near",
     "printable",
     "sentence",
+    "visible",
 ]
 
 
@@ -49,6 +51,9 @@ LISTED = 12
 LONGEST = 800
 """How long a message is."""
 QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
+UNUSUAL = re.compile(r"[^\n\t -~]")
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""The categories of Unicode that show nothing: controls, formats such as directions, halves of signs, ends of lines."""
 WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
 
 
@@ -248,6 +253,17 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def visible(text: str) -> str:
+    r"""A text for a page: what no browser shows, but obeys, is written as Python writes it; lines stay lines.
+
+    >>> visible("red: \x1b[31m,\nfrom right to left: \u202e")
+    'red: \\x1b[31m,\nfrom right to left: \\u202e'
+    """
+    return UNUSUAL.sub(
+        lambda sign: printable(sign[0]) if category(sign[0]) in UNSEEN else sign[0], text
+    )
 
 
 def brief(text: str, most: int = 400) -> str:

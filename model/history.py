@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.completion import Completion, completions, unordered
 from isolitmus.model.defects import refuse_defects
 from isolitmus.model.deleting import spelled_out
-from isolitmus.model.errors import HistoryError, near
+from isolitmus.model.errors import HistoryError, near, visible
 from isolitmus.model.notation import (
     moment_words,
     read_linear,
@@ -180,7 +180,10 @@ class History(Recorded, Readable):
         cells = (
             (key, said if isinstance(said, str) else ", ".join(said)) for key, said in table.items()
         )
-        lines = (f"<tr><th>{escape(key)}</th><td>{escape(said)}</td></tr>" for key, said in cells)
+        lines = (
+            f"<tr><th>{escape(key)}</th><td>{escape(visible(said))}</td></tr>"
+            for key, said in cells
+        )
         return f"<table>{''.join(lines)}</table>"
 
     def completions(self) -> Iterator[Completion]:

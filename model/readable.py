@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.errors import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -30,7 +32,7 @@ class Readable:
             printer.text(line)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.printed)}</pre>"
+        return f"<pre>{escape(visible(self.printed))}</pre>"
 
 
 class Command(Readable):

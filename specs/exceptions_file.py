@@ -40,7 +40,18 @@ FILE = HOME / "exceptions.toml"
 TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
 ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")
 RETRY = ("yes", "after a look", "no")
-WHEN = ("winner", "mine", "unless", "not_beside", "engine", "blind", "level", "version", "where")
+WHEN = (
+    "winner",
+    "mine",
+    "unless",
+    "not_beside",
+    "engine",
+    "blind",
+    "level",
+    "not_level",
+    "version",
+    "where",
+)
 EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind", "of")
 BOTH = ("delta-serializable", "delta-write-serializable")
 FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "others")
@@ -264,6 +275,7 @@ def _when(node: Node, engines: Mapping[str, WritingEngine]) -> When:
         _engines(said, engines),
         _optional(said, "blind", bool),
         _optional(said, "level", str),
+        _optional(said, "not_level", str),
         _optional(said, "version", int),
         _where(said),
     )

@@ -26,7 +26,18 @@ __all__ = [
 ]
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError if it has a key twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the key {json.dumps(twice)} twice")
+    return found
+
+
 FROM_THE_START = json.JSONDecoder().raw_decode
+UNIQUE = json.JSONDecoder(object_pairs_hook=_unique)
 T = TypeVar("T")
 TEXT = 2**20
 """The bytes of a file that a person writes, and of a spec with all that it includes."""
@@ -69,8 +80,9 @@ def inner(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def read_json(text: str) -> Any:
-    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply.
+def read_json(text: str, *, unique: bool = False) -> Any:
+    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply, or, if keys are
+    to be ``unique``, that has one twice.
 
     >>> read_json("[" * 5000)
     Traceback (most recent call last):
@@ -78,9 +90,11 @@ def read_json(text: str) -> Any:
     """
     try:
         try:
-            value, end = FROM_THE_START(text)
+            value, end = (UNIQUE.raw_decode if unique else FROM_THE_START)(text)
         except ValueError:
             end = -1
+        if end != len(text) and unique:
+            value, end = UNIQUE.decode(text), len(text)
         if end != len(text):  # spaces around it, or no JSON: that is said with all care
             value = json.loads(text)
     except RecursionError:

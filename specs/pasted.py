@@ -44,7 +44,8 @@ ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|pai
 OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
 """Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta is said."""
 CONTROL = re.compile(
-    r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\].*?(?:\x07|\x1b\\))", re.IGNORECASE
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,300}(?:\x07|\x1b\\))",
+    re.IGNORECASE,
 )
 """What a terminal obeys, as it is or as logs write it."""
 WRITTEN = {"n": "\n", "r": "\n", "t": " "}

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from isolitmus.checker.telling.colours import DARK, LIGHT
 from isolitmus.checker.telling.diagram import aloud, arrows, graph_svg
 from isolitmus.checker.telling.words import because
+from isolitmus.model.errors import visible
 from isolitmus.model.number import many
 from isolitmus.model.readable import begun
 from isolitmus.model.values import show_row
@@ -119,7 +120,7 @@ def render_template(template: str, **context: object) -> str:
     A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing, and applies the styles
     that are in it now and no others.
     """
-    page = _environment().get_template(template).render(context)
+    page = visible(_environment().get_template(template).render(context))
     return page.replace(POLICY, _policy(page), 1)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.telling.colours import PICTURE, picture_style
 from isolitmus.checker.telling.draw import fate
-from isolitmus.model.errors import printable
+from isolitmus.model.errors import printable, visible
 from isolitmus.model.run import SILENT
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def marked_up(text: str) -> str:
     >>> marked_up("a < b\x1b")
     'a &lt; b\\x1b'
     """
-    return escape(NO_XML.sub(lambda found: printable(found[0]), text))
+    return escape(visible(NO_XML.sub(lambda found: printable(found[0]), text)))
 
 
 def label(x: float, y: float, text: str, style: str) -> str:

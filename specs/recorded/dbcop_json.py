@@ -1,7 +1,9 @@
 """dbcop's JSON: sessions as a list of lists of transactions, alone or as ``data`` of a table.
 
 A transaction has its ``events`` and whether it is ``committed``; an event is ``{"Read": {"variable": V, "version": N}}``,
-``{"Write": …}`` or, short, ``["r", V, N]`` and ``["w", V, N]``. A read of the version null, and of 0 where nobody writes
+``{"Write": …}`` or, short, ``["r", V, N]`` and ``["w", V, N]``. Earlier releases, whose binary form has the same fields, have
+``success`` of a transaction, and events ``{"write": true, "variable": V, "value": N, "success": true}``, of which those without
+success did nothing. A read of the version null, and of 0 where nobody writes
 0 to that variable, found nothing.
 """
 
@@ -37,7 +39,8 @@ number from 0 to 9223372036854775807 would be right
     for s, session in enumerate(_list(value, f"{file}: the sessions ('data')"), 1):
         for t, transaction in enumerate(_list(session, f"{file}: session {s}"), 1):
             place = f"{file}: session {s}, transaction {t}"
-            committed = transaction.get("committed") if isinstance(transaction, dict) else None
+            ended = transaction if isinstance(transaction, dict) else {}
+            committed = ended.get("committed", ended.get("success"))
             if not isinstance(committed, bool):
                 raise RecordingError(
                     f"{place}: '{_shown(transaction)}' does not say whether it is committed; a table with a list"
@@ -46,6 +49,8 @@ number from 0 to 9223372036854775807 would be right
             begun = recording.begin(s, COMMITTED if committed else ABORTED)
             for e, event in enumerate(_list(transaction.get("events"), f"{place}, 'events'"), 1):
                 record += 1
+                if isinstance(event, dict) and event.get("success") is False:
+                    continue
                 is_write, key, version = _event(event, f"{place}, event {e}")
                 number = INITIAL if version is None else version
                 if is_write:
@@ -70,6 +75,8 @@ def _event(event: Any, place: str) -> tuple[bool, int | str, int | None]:
             word, version = "r", rest.get("version")
         case {"Write": {"variable": key, **rest}} if len(event) == 1:
             word, version = "w", rest.get("version")
+        case {"write": bool(writes), "variable": key, "value": version}:
+            word = "w" if writes else "r"
         case ["r" | "w" as word, key, version]:
             pass
         case _:

@@ -74,6 +74,8 @@ def spelled(form: Any) -> str:
             return "{" + ", ".join(f"{spelled(k)} {spelled(v)}" for k, v in form.items()) + "}"
         case tuple():
             return "[" + " ".join(map(spelled, form)) + "]"
+        case frozenset():
+            return "#{" + " ".join(sorted(map(spelled, form))) + "}"
         case bool() | None:
             return next(word for word, value in WORDS.items() if value is form)
         case _:
@@ -140,6 +142,11 @@ class _Nesting:
             self.refuse(at, f"'{sign}' stands where '{CLOSES[form.opened]}' would be right")
         self.refuse_open(form, at)
         self.stack.pop()
+        if form.opened == "#{":  # a set has no order that a read could have seen
+            try:
+                return frozenset(form.items), form.at
+            except TypeError:
+                self.refuse(form.at, "a map is in this set")
         if form.opened != "{":
             return tuple(form.items), form.at
         if len(form.items) % 2:

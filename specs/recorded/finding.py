@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +39,8 @@ BEGINNINGS = {
     "elle": re.compile(r"[\s,]*[\[({#;]"),
 }
 """How a text of each format begins; the first one that fits is it."""
+GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
+"""How what gzip has packed, and a text of UTF-16, begins."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
 JSON_LINE = re.compile(r'\s*\{\s*"')
 """How one operation a line begins."""
@@ -98,9 +103,15 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     1 transaction in 1 session, 2 operations on 1 key
     """
     file = str(path)
-    if b"\0" in data[:64] and form in ("auto", "dbcop"):
+    if data[:2] == GZIP:
+        data = _unpacked(data, file)
+    if data[:2] in UTF_16 and b"\0" in data[:64]:
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data[:64] and form in ("auto", "dbcop"):
         return read_dbcop(data, file)
-    text = decoded(data, path, RecordingError).replace("\r\n", "\n")
+    else:
+        text = decoded(data, path, RecordingError).removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n")
     if form == "auto":
         fits = [name for name, begins in BEGINNINGS.items() if begins.match(text)]
         if not fits:
@@ -125,9 +136,23 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     return read_elle(forms(text, file), file, ":")
 
 
+def _unpacked(data: bytes, file: str) -> bytes:
+    """What gzip has packed; RecordingError if that is damaged, or too large."""
+    found = bytearray()
+    try:
+        with gzip.open(BytesIO(data)) as packed:
+            while len(found) <= RECORDING and (more := packed.read(2**16)):
+                found += more
+    except (EOFError, OSError, zlib.error) as problem:
+        raise RecordingError(f"cannot read {file}: as gzip it is damaged ({problem})") from None
+    if len(found) > RECORDING:
+        raise RecordingError(f"cannot read {file}: unpacked it is larger than {RECORDING:,} bytes")
+    return bytes(found)
+
+
 def _json(text: str, file: str) -> Any:
     try:
-        return read_json(text)
+        return read_json(text, unique=True)
     except ValueError as problem:
         raise RecordingError(f"{file}: this is no JSON: {problem}") from None
 

@@ -14,7 +14,9 @@ from isolitmus.specs.recorded.recording import Recording, natural
 
 __all__ = ["read_plume"]
 
-OPERATION = re.compile(r"([rw])\(([0-9]+),([0-9]+),([0-9]+),(-1|[0-9]+)\)")
+OPERATION = re.compile(r"([rw])\( *([0-9]+) *, *(-?[0-9]+) *, *([0-9]+) *, *(-1|[0-9]+) *\)")
+
+BELOW = re.compile(r"\( *[0-9]+ *, *-")
 
 
 def read_plume(text: str, file: str) -> RegisterHistory:
@@ -25,6 +27,8 @@ def read_plume(text: str, file: str) -> RegisterHistory:
     (2 transactions in 2 sessions, 3 operations on 1 key, array([-1,  1,  1]))
     """
     recording = Recording()
+    names = _names(text)
+    numbers = {name: number for number, name in enumerate(names)}
     begun: dict[int, tuple[int, int, int]] = {}
     """Of each transaction: its number here, its session and its first line."""
     latest: dict[int, int] = {}
@@ -39,7 +43,9 @@ def read_plume(text: str, file: str) -> RegisterHistory:
                 f"{place}: '{line}' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
             )
         word, *digits, transaction = found.groups()
-        key, value, session = (natural(each, place) for each in digits)
+        key, value, session = (natural(each.removeprefix("-"), place) for each in digits)
+        if digits[1][0] == "-":
+            value = -value
         is_write = word == "w"
         if is_write and value == 0:
             raise RecordingError(
@@ -64,5 +70,12 @@ def read_plume(text: str, file: str) -> RegisterHistory:
                     f"{place}: transaction {name} goes on after transaction {latest[session]} of its session began"
                     f" (line {begun[latest[session]][2]}); its operations side by side would be right"
                 )
-        recording.add(here, is_write, key, value or INITIAL, number)
-    return recording.history()
+        recording.add(here, is_write, key, numbers.get(value, value) if value else INITIAL, number)
+    return recording.history(names)
+
+
+def _names(text: str) -> list[int]:
+    """All values, sorted, if some are below 0, for which no column has a number; else none."""
+    if BELOW.search(text) is None:
+        return []
+    return sorted({int(found[3]) for found in OPERATION.finditer(text)})

@@ -154,6 +154,38 @@ def test_no_line_of_an_answer_contradicts_another_one_whatever_the_sub_condition
     assert len(check_cases(answers_in_agreement, cases)) == 72
 
 
+def test_a_compaction_that_lost_by_rows_is_told_to_wait(call, pasted):
+    text = (
+        "[DELTA_CONCURRENT_DELETE_READ.ROW_LEVEL_CHANGES] Transaction conflict detected, a concurrent DELETE deleted data"
+        " from table a.b.c (committed at version 5) that this transaction read. SQL: OPTIMIZE a.b.c ZORDER BY (id);"
+    )
+    _, out, _ = call("explain", pasted(text))
+    assert "What to change? Your job is a compaction: it may wait" in out
+    assert "keys of their own" not in out
+    assert "two-deletes" not in out
+
+
+def test_a_level_that_open_source_delta_does_not_set_is_no_contradiction(call, pasted):
+    text = (
+        "io.delta.exceptions.ConcurrentAppendException: Files were added to the root of the table by a concurrent update."
+        ' Conflicting commit: {"operation":"MERGE","isolationLevel":"WriteSerializable"}\n'
+        " at org.apache.spark.sql.delta.commands.UpdateCommand.run"
+    )
+    _, out, _ = call("explain", pasted(text))
+    assert "a blind append (an INSERT that read nothing of the table) does not count" in out
+    assert "takes no level but" not in out
+    _, out, _ = call("explain", pasted(text.replace("WriteSerializable", "Serializable")))
+    assert "takes no level but Serializable" in out
+
+
+def test_of_two_conflicts_of_one_class_the_second_is_named(call, pasted):
+    one = "[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x a concurrent MERGE added data to table t committed at version {}. x"
+    _, out, _ = call("explain", pasted(f"{one.format(12)}\n{'at x ' * 40}\n{one.format(40)}"))
+    assert "version 12 of t (MERGE)" in out
+    assert "version 40" not in out
+    assert "The text has another ConcurrentAppendException, too" in out
+
+
 def test_a_metadata_domain_is_no_query_that_was_started_twice(call, pasted):
     """Case k3."""
     text = "io.delta.exceptions.ConcurrentTransactionException: A conflicting metadata domain delta.clustering is added."

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from isolitmus.checker.telling.picture import marked_up
 from isolitmus.cli import output
+from isolitmus.model import History, HistoryTest
 from isolitmus.model.errors import LogError, SpecError, printable
+from isolitmus.model.readable import Readable
 from isolitmus.specs import limits
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import matrix, protocols, spec
@@ -314,3 +317,23 @@ def test_a_message_never_repeats_more_than_a_line(refusal):
         said = refusal(*words)
         assert len(said) < 3 * limits.DEEPEST + 700
         assert all(len(line) < 700 for line in said.split("\n"))
+
+
+def test_a_page_shows_what_a_browser_would_obey(call, monkeypatch, tmp_path):
+    """Directions, controls and ends of lines of Unicode, in pages, pictures and a notebook."""
+    monkeypatch.chdir(tmp_path)
+    bad = r"a\u202eb\u001b[31m\u2028c\u0000d\u2066"
+    sql = f"INSERT INTO t VALUES (1, '{bad}')".replace(r"\u0000", "")
+    ddl = "CREATE TABLE t (id INT, s STRING) USING delta"
+    Path("w.toml").write_text(f'title = "{bad}"\nddl = "{ddl}"\n[jobs.a]\nsql = "{sql}"\n')
+    assert call("predict", "w.toml", "--html", "p.html", "--cores", "1")[0] == 0
+    page = Path("p.html").read_text("utf-8")
+    assert r"a\u202eb\x1b[31m\u2028c\x00d\u2066" in page
+    told = HistoryTest("x", bad, "", History.parse("r1(x0) w1(x1)"))
+    texts = [page, marked_up("a\u202eb"), Shown()._repr_html_(), told.history._repr_html_()]
+    assert all(text.replace("\n", "").isprintable() for text in texts)
+
+
+class Shown(Readable):
+    def __repr__(self):
+        return "a\u202eb"

@@ -390,6 +390,7 @@ PIECES = st.sampled_from(
 @example('ConcurrentAppendException Conflicting commit: {"a"')
 @example("ConcurrentAppendException Conflicting commit: " + '{"a":[' * 500)
 @example("ConcurrentAppendException Conflicting commit: {,,:}")
+@example("\x1b]" * 30_000)
 def test_any_text_is_read_or_refused(text):
     try:
         found = read_pasted(text)

@@ -1,5 +1,6 @@
 """Every defect of a recorded history is one sentence: the file, the line or record, the value, what would be right."""
 
+import gzip
 import struct
 import tracemalloc
 from pathlib import Path
@@ -197,7 +198,38 @@ BYTES = {
         " a read of 0 saw; another value would be right"
     ),
     b"\xff\xfe": "cannot read h: it is not UTF-8 text (byte 1)",
+    gzip.compress(b"w(1,5,0,0)")[:-9]: (
+        "cannot read h: as gzip it is damaged (Compressed file ended before the end-of-stream marker was reached)"
+    ),
+    b'[{"type": "ok", "process": 0, "process": 1, "value": []}]': (
+        'h: this is no JSON: an object has the key "process" twice'
+    ),
+    b"{:type :ok, :process 0, :value [[:r 1 #{1 2}]]}": (
+        "h:1: '#{1 2}' is no value of key 1; a number or a word would be right"
+    ),
 }
+
+
+OPS = b'{"type": "ok", "process": 0, "value": [["w", 1, 5]]}\n{"type": "ok", "process": 1, "value": [["r", 1, 5]]}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        OPS, b"\xef\xbb\xbf" + OPS, gzip.compress(OPS), OPS.decode().encode("utf-16"), OPS.replace(b"\n", b"\r\n"),
+        b"w(1,5,0,0)\nr(1,5,1,1)", b"w(1, 5, 0, 0)\r\nr(1, 5, 1, 1)", b"w(1,-5,0,0)\nr(1,-5,1,1)",
+        (b'{"id": 1, "data": [[{"events": [{"write": true, "variable": 1, "value": 5, "success": true}], "success": true}],'
+        b' [{"events": [{"write": true, "variable": 1, "value": 6, "success": false}, {"write": false, "variable": 1,'
+        b' "value": 5, "success": true}], "success": true}]]}'),
+    ],
+)  # fmt: skip
+def test_what_is_around_a_history_is_no_part_of_it(data):
+    history = read_recorded(data, Path("h"))
+    assert repr(history) == "2 transactions in 2 sessions, 2 operations on 1 key"
+    assert history.is_write.tolist() == [True, False]
+    assert history.value[0] == history.value[1] >= 0
+    if len(history.values):
+        assert history.values[history.value[0]] in (5, -5)
 
 
 @pytest.mark.parametrize(("data", "sentence"), BYTES.items(), ids=range(len(BYTES)))

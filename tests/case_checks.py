@@ -44,8 +44,8 @@ def check_cases(check, cases):
     return returned
 
 
-def sample(cases, seed, whole=False):
-    """Return a fifth of some cases, in their order, drawn by the seed; or all of them.
+def sample(cases, seed, whole=False, parts=PARTS):
+    """Return a fifth of some cases, or one of so many parts, in their order, drawn by the seed; or all of them.
 
     Five seeds in a row, from a multiple of five on, draw every case once; the next five draw them otherwise.
 
@@ -53,9 +53,9 @@ def sample(cases, seed, whole=False):
     [['c', 'g'], ['d', 'e'], ['f'], ['a'], ['b']]
     """
     every = list(cases)
-    turn, part = divmod(seed, PARTS)
+    turn, part = divmod(seed, parts)
     places = random.Random(turn).sample(range(len(every)), len(every))
-    return [every[k] for k in sorted(places if whole else places[part::PARTS])]
+    return [every[k] for k in sorted(places if whole else places[part::parts])]
 
 
 def undrawn(items, seed):

@@ -10,7 +10,7 @@ from isolitmus.specs.formats import format_named
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("kind", "count"), [("tables", 12), ("raw", 30)])
+@pytest.mark.parametrize(("kind", "count"), [("tables", 8), ("raw", 20)])
 def test_random_runs_agree(session, seed, kind, count):
     (tests,) = (each.strategy() for each in format_named("delta").random if each.name == kind)
     explored = explore(

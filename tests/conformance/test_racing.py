@@ -183,6 +183,7 @@ def opened(session, make):
         room.__exit__(None, None, None)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("level", "partitioned", "properties"),
     [

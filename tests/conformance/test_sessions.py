@@ -121,6 +121,7 @@ def agree(test, name, carry, engine):
     return seen
 
 
+@pytest.mark.drawn
 @pytest.mark.derby
 @pytest.mark.parametrize("name", DERBY)
 @pytest.mark.parametrize("what", TESTS)
@@ -129,6 +130,7 @@ def test_derby_does_what_the_model_says(what, name, carry):
     assert seen.engine_version.startswith("10.")
 
 
+@pytest.mark.drawn
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", POSTGRES)
 @pytest.mark.parametrize("what", TESTS)
@@ -200,6 +202,7 @@ def test_an_update_goes_by_an_index_where_it_compares_its_column_or_is_refused(c
         carry("derby")(test, protocol(RC))
 
 
+@pytest.mark.drawn
 @pytest.mark.derby
 @pytest.mark.parametrize("name", DERBY)
 @pytest.mark.parametrize("what", ["UPDATE t SET v = 5", "UPDATE t SET k = 35", "DELETE FROM t"])
@@ -276,6 +279,7 @@ FIRST = "(SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)"
 COUNT = "(SELECT COUNT(*) FROM t WHERE k > 10)"
 
 
+@pytest.mark.drawn
 @pytest.mark.derby
 @pytest.mark.parametrize("name", DERBY)
 @pytest.mark.parametrize(

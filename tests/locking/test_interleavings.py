@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from case_checks import check_cases, sample, sampled
 
 from isolitmus.checker.locking.ends import Ends
 from isolitmus.checker.locking.interleavings import interleavings
@@ -30,24 +31,25 @@ def one_by_one(orders, path=()):
     return sum((one_by_one(orders, (*path, name)) for name in able), Counter())
 
 
+SMALL = [
+    ("quiz-stolen", RC),
+    ("count-looks-right", RC),
+    ("count-looks-right", RCSI),
+    ("transfer-half-seen", RC),
+    ("rule-declared", RC),
+]
+LARGER = [("quiz-two-workers", under) for under in (RC, RCSI, SERIALIZABLE)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "under"),
-    [
-        ("quiz-stolen", RC),
-        ("quiz-two-workers", RC),
-        ("quiz-two-workers", RCSI),
-        ("quiz-two-workers", SERIALIZABLE),
-        ("count-looks-right", RC),
-        ("count-looks-right", RCSI),
-        ("transfer-half-seen", RC),
-        ("rule-declared", RC),
-    ],
-)
-def test_states_are_remembered_and_nothing_is_lost(name, under):
-    ends = Ends(litmus(name))
-    orders = Orders(walks(ends.litmus, protocol(under), ends), ends.of)
-    assert {end: ways.number for end, ways in orders.ends().items()} == one_by_one(orders)
+@sampled
+def test_states_are_remembered_and_nothing_is_lost(seed, whole):
+    def check(name, under):
+        ends = Ends(litmus(name))
+        orders = Orders(walks(ends.litmus, protocol(under), ends), ends.of)
+        assert {end: ways.number for end, ways in orders.ends().items()} == one_by_one(orders)
+
+    check_cases(check, [*SMALL, *sample(LARGER, seed, whole)])
 
 
 def broken(name, under):

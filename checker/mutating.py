@@ -25,7 +25,7 @@ from isolitmus.checker.separation import ABSTRACT, separate
 from isolitmus.model.budget import Budget
 from isolitmus.model.combine import outspoken
 from isolitmus.model.default import DELTA
-from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, UndeterminedError
+from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec import Fold
 from isolitmus.specs.catalogue import litmus, litmus_names, protocol, protocols
@@ -214,7 +214,7 @@ def what_is_said(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str
 def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapping[str, str]:
     try:
         done = execute(test, spec, attempts)
-    except UndeterminedError:
+    except (Refused, UndeterminedError):
         return {}
     seen = observed_run(test, done, spec.name).transactions
     found = {}

@@ -119,7 +119,8 @@ class VerifiedClaim(Readable):
 
 def verified(claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)) -> Iterator[VerifiedClaim]:
     """Each claim with what these engines answer to its evidence, as soon as it is there; UnknownName for an
-    observation that is none. An engine that cannot be started has no answer.
+    observation that is none. An engine that cannot be started has no answer. Protocols that stand for a page are always
+    asked of the model.
 
     >>> from isolitmus.specs.claims_file import claim
     >>> [done] = verified([claim("D46")])
@@ -127,18 +128,24 @@ def verified(claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)) -> Iter
     D46: confirmed (model); not run here: delta
     """
     pieces = [piece for claim in claims for piece in claim.evidence]
+
+    def asked(piece: ClaimEvidence) -> tuple[str, ...]:
+        if piece.of_page:
+            return (MODEL,)
+        return tuple(name for name in engines if name in piece.engines)
+
     with ExitStack() as stack:
         answering = {
             name: stack.enter_context(
-                closing(_answers(name, [p for p in pieces if name in p.engines]))
+                closing(_answers(name, [p for p in pieces if name in asked(p)]))
             )
-            for name in engines
+            for name in dict.fromkeys(name for piece in pieces for name in asked(piece))
         }
         for claim in claims:
             yield VerifiedClaim(
                 claim,
                 tuple(
-                    tuple(next(answering[name]) for name in engines if name in piece.engines)
+                    tuple(next(answering[name]) for name in asked(piece))
                     for piece in claim.evidence
                 ),
             )

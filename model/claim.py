@@ -56,8 +56,8 @@ VERDICTS: Mapping[ClaimVerdict, str] = {
     "refuted": "no run is as the claim has it, and no protocol that stands for the page",
     "corrected": "some runs are as the claim has it; the correction says which are not",
     "holds by the page's protocol": "the protocols that stand for the page have it; nothing that runs here can show it",
-    "differs in open-source Delta": "no run of open-source Delta 4.4.0 is as the claim has it; on Databricks, whose"
-    " page it is of, nothing was run",
+    "differs in open-source Delta": "some or all runs of open-source Delta 4.4.0 are not as the claim has it; the protocols"
+    " that stand for the page are, if they were asked; on Databricks, whose page it is of, nothing was run",
     "not semantic": "it says nothing of isolation that a run could show",
     "a defect of the text": "as it is printed no run shows it; as it must be meant every run does",
     "undecided": "there is no evidence, or none that could be carried out",
@@ -309,16 +309,18 @@ def derived(
     """The verdict on a claim of whose evidence each piece agrees with it or does not, and of which a part may be
     ``unasked``.
 
-    What a protocol says that stands for a page counts where nothing else was asked. A claim ``of_databricks`` is not
-    refuted by runs of open-source Delta alone.
+    What a protocol says that stands for a page confirms only where nothing else was asked. A claim ``of_databricks``
+    is not refuted by runs of open-source Delta alone, nor corrected if the page's protocols all agree with it.
 
     >>> derived([])
     'undecided'
     """
     every = list(answers)
     here = [(e, agrees) for e, agrees in every if not e.of_page]
-    literal = {agrees for e, agrees in here or every if not e.amended}
-    amended = {agrees for e, agrees in here or every if e.amended}
+    by_page = {agrees for e, agrees in every if e.of_page}
+    told = [(e, agrees) for e, agrees in every if not (here and e.of_page and agrees)]
+    literal = {agrees for e, agrees in told if not e.amended}
+    amended = {agrees for e, agrees in told if e.amended}
     if amended == {True} and literal == {False}:
         return "a defect of the text"
     match literal | amended:
@@ -327,10 +329,16 @@ def derived(
                 return "holds by the page's protocol"
             return "confirmed in part" if unasked else "confirmed"
         case agree if agree == {False}:
-            by_page = {agrees for e, agrees in every if e.of_page}
-            ours = of_databricks and by_page != {False}
-            return "differs in open-source Delta" if ours else "refuted"
+            if of_databricks and by_page != {False}:
+                return (
+                    "corrected"
+                    if True in by_page and False in by_page
+                    else "differs in open-source Delta"
+                )
+            return "refuted"
         case agree:
+            if of_databricks and by_page == {True}:
+                return "differs in open-source Delta"
             return "corrected" if agree else "undecided"
 
 

@@ -77,6 +77,8 @@ def said(expect):
 
 
 def word(expect):
+    if expect is None:  # tests/locking/test_catalogue.py says of which that may be
+        return "no hints"
     found = list(said(expect))
     if not {*found} - {"waits"} and "serializable" in expect.fails:
         found.insert(0, "not serializable")
@@ -92,7 +94,8 @@ def table(head, rows):
 
 def expected(columns):
     rows = [
-        [f"`{name}`", *(word(litmus(name).expect[under]) for under in columns)] for name in TESTS
+        [f"`{name}`", *(word(litmus(name).expect.get(under)) for under in columns)]
+        for name in TESTS
     ]
     return table(["litmus test", *columns.values()], rows)
 

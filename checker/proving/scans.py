@@ -19,7 +19,7 @@ from isolitmus.checker.proving.scope import Outside
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.searching.universe import of_format
-from isolitmus.model.errors import Disagreement
+from isolitmus.model.errors import Disagreement, Refused
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.statement import Update, statements_of
 from isolitmus.specs.catalogue import litmus, litmus_names
@@ -125,7 +125,10 @@ def outside_of_scans(question: Question) -> tuple[Outside, ...]:
         test = litmus(name)
         if not isinstance(test, Litmus) or test.format != form.name:
             continue
-        done = execute(test, question.a if question.a.clauses else None)
+        try:
+            done = execute(test, question.a if question.a.clauses else None)
+        except Refused:  # table hints
+            continue
         seen = form.frame(done.events, reasons=False)
         fails = admits(seen) and not permits(seen)
         names = _named(client.scan for client in test.clients.values())

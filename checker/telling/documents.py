@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -106,10 +107,15 @@ def documents_page(claims: Sequence[Claim], cells: str) -> str:
         parts=parts,
         shown=_shown,
         also=also,
+        answered=_answered,
         pages=[READ_IN_PART, *PAGES],
         in_part=READ_IN_PART,
         differing=[
-            c for c in claims if c.apart or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
+            c
+            for c in claims
+            if c.apart
+            or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
+            or c.editions == (READ_IN_PART,)
         ],
         cells=cells,
     )
@@ -122,6 +128,22 @@ def _in_parts(claims: Sequence[Claim]) -> list[Claim]:
 
 
 # Evidence
+
+WHO: Mapping[str, str] = {
+    "model": "the model",
+    "delta": "open-source Delta 4.4.0",
+    "derby": "Apache Derby",
+    "postgres": "PostgreSQL",
+}
+"""Who answers questions, as a reader knows them."""
+
+
+def _answered(claim: Claim) -> str:
+    """Return who has answered the questions of a claim, in brackets; nothing if none was asked."""
+    engines = {name for piece in claim.evidence if not piece.of_page for name in piece.engines}
+    found = [words for name, words in WHO.items() if name in engines]
+    found += ["the page's protocols"] * any(piece.of_page for piece in claim.evidence)
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _shown(claim: Claim) -> Iterator[str]:
@@ -141,23 +163,38 @@ def _shown(claim: Claim) -> Iterator[str]:
         first = left[0]
         group = [piece for piece in left if alike(piece) == alike(first)]
         left = [piece for piece in left if piece not in group]
-        yield _line(first, [_protocol(piece.question) for piece in group])
+        under = [
+            piece.question.protocol
+            for piece in group
+            if isinstance(piece.question, AskedRun | AskedCells)
+        ]
+        yield _line(first, [f"`{name}`" for name in _short(under)])
 
 
-def _protocol(question: ClaimQuestion) -> str:
-    return f"`{question.protocol}`" if isinstance(question, AskedRun | AskedCells) else ""
+def _short(protocols: list[str]) -> list[str]:
+    """Return the names of protocols, with a pattern in the place of all those of Databricks that it matches."""
+    shipped_ones = [name for name in shipped("protocols") if name.startswith("databricks-")]
+    wanted = [
+        "databricks-*",
+        "databricks-*-rows",
+        "databricks-serializable-*",
+        "databricks-write-serializable-*",
+    ]
+    for pattern in wanted:
+        some = fnmatch.filter(shipped_ones, pattern)
+        if {*some} <= {*protocols}:
+            protocols = [pattern, *(name for name in protocols if name not in some)]
+    return protocols
 
 
 def _line(piece: ClaimEvidence, protocols: list[str]) -> str:
-    who = "as the page has it" if piece.of_page else " and ".join(piece.engines)
+    who = "the page's protocols" if piece.of_page else " and ".join(piece.engines)
     what = _asked(piece.question, ", ".join(protocols))
     came = _came(piece.recorded, piece.question)
     words = f" {piece.words}" if piece.words else ""
     if piece.agrees:
         return f"{what} ({who}): {came}.{words}"
-    return (
-        f"{what} ({who}): **{came}**; by the claim {_came(piece.claimed, piece.question)}.{words}"
-    )
+    return f"{what} ({who}): **{came}**; claimed: {_came(piece.claimed, piece.question)}.{words}"
 
 
 def _asked(question: ClaimQuestion, under: str) -> str:
@@ -170,7 +207,7 @@ def _asked(question: ClaimQuestion, under: str) -> str:
             )
             return f"{sides}, {', '.join(layouts)}, under {under}"
         case AskedObservation(name):
-            return f"seen in `{name}`"
+            return f"observed in `{name}`"
         case _:
             return f"`{question}`"
 
@@ -184,24 +221,27 @@ def _came(answer: Expectation | FigureStatements, question: ClaimQuestion) -> st
 
 
 FIGURES = {
-    "committed = cases": "all are committed",
+    "committed = cases": "all commit",
+    "conflicts = cases": "all conflict",
     "conflicts > 0": "some conflict",
-    "found = no": "none is found",
-    "found = yes": "one is found",
+    "found = no": "no counterexample",
+    "found = yes": "a counterexample",
 }
 """Statements on figures that have words."""
 
 
 def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -> str:
+    if text in FIGURES:
+        return FIGURES[text]
     name, _, value = text.partition(" = ")
     candidates = figures.get(f"{name.rpartition('.')[0].rpartition('.')[0]}.candidates".lstrip("."))
     if isinstance(question, AskedSweep) and name.endswith(".aborted") and type(candidates) is int:
-        return f"`{name.removesuffix('.aborted')}` refuses {value} of {candidates} ({100 * int(value) / candidates:.0f} %)"
+        return f"`{name.removesuffix('.aborted')}` aborts {value} of {candidates} ({100 * int(value) / candidates:.0f} %)"
     if name.endswith("candidates") and value.isdecimal():
         return ""
     if name == "conflicts" and value:
         return "one conflicts" if value == "1" else f"{value} conflict"
-    return FIGURES.get(text, f"`{text}`")
+    return f"`{text}`"
 
 
 def _of_run(expect: Expectation) -> Iterator[str]:
@@ -214,13 +254,25 @@ def _of_run(expect: Expectation) -> Iterator[str]:
     for name, rows in expect.reads.items():
         yield f"{name} reads {_rows(rows)}"
     for table, rows in expect.tables.items():
-        yield f"{table} has {_rows(rows)} at the end"
+        yield f"{table} ends with {_rows(rows)}"
+    if expect.emitted:
+        for name, rows in expect.emitted.items():
+            yield f"{name} scans {' '.join(map(show_row, rows))}"
+    if expect.waits is not None:
+        waits = [f"{name} waits for {', '.join(who)}" for name, who in expect.waits.items()]
+        yield "; ".join(waits) or "nobody waits"
+    if expect.breaks is not None:
+        yield f"breaks {', '.join(expect.breaks)}" if expect.breaks else "breaks no postcondition"
     for version, tables in expect.versions.items():
         for table, rows in tables.items():
             yield f"{_rows(rows)} in version {version} of {table}"
     if expect.serial is not None:
-        orders = " or ".join(expect.serial)
-        yield f"it is as if {orders}, one by one" if orders else "no serial order gives its tables"
+        orders = " or ".join(order.replace(" ", " → ") for order in expect.serial)
+        yield (
+            f"the tables equal those of the serial order {orders}"
+            if orders
+            else "no serial order produces its tables"
+        )
     for verb, names in (("allowed", expect.holds), ("forbidden", expect.fails)):
         if names:
             yield f"{verb} by {', '.join(names)}"
@@ -229,13 +281,14 @@ def _of_run(expect: Expectation) -> Iterator[str]:
 def _ending(outcome: str) -> str:
     match outcome:
         case "committed":
-            return "is committed"
+            return "commits"
         case "aborted":
-            return "is refused"
+            return "aborts"
         case "no-op":
-            return "records nothing"
+            return "is a no-op"
         case _:
-            return f"ends with {outcome.removeprefix('error:')}"
+            verb = "fails" if outcome.startswith("error:") else "aborts"
+            return f"{verb} with {outcome.removeprefix('error:')}"
 
 
 def _rows(rows: Rows) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,12 @@ from catalogue_runs import predicted
 import isolitmus.specs
 from isolitmus.checker.checks import check
 from isolitmus.checker.locking.format import LOCKING
+from isolitmus.checker.locking.hints import scan_hints
+from isolitmus.checker.mutating import what_is_said
 from isolitmus.checker.running import serial
+from isolitmus.checker.runs import run
 from isolitmus.checker.telling.words import verdict_words
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.cat import read
 from isolitmus.specs.catalogue import levels, litmus_names, protocols
@@ -48,14 +50,18 @@ def test_a_litmus_test_says_what_it_is_and_expects_something_of_each_protocol():
     def look(name):
         test = litmus(name)
         assert test.title and test.source and test.tags
-        assert set(test.expect) == {*protocols("locking")}
+        hinted = any(any(scan_hints(one.sql)) for one in test.transactions.values())
+        for other in {*protocols("locking")} - {*test.expect}:
+            assert hinted, other
+            with pytest.raises(Refused, match="table hints are of SQL Server"):
+                run(test, protocol(other))
         for expect in test.expect.values():
             assert expect.outcome.keys() == test.transactions.keys()
             assert expect.tables and expect.serial is not None and expect.waits is not None
         again = read_litmus(str(test), name)
         assert (again.transactions, again.expect) == (test.transactions, test.expect)
 
-    assert len(check_cases(look, TESTS)) >= 36
+    assert len(check_cases(look, TESTS)) >= 40
 
 
 @pytest.mark.slow
@@ -64,7 +70,13 @@ def test_the_model_meets_the_expectations():
         judged = predicted(name, under)
         assert (judged.expected, judged.differences) == ("met", ())
 
-    assert len(check_cases(meet, product(TESTS, protocols("locking")))) >= 648
+    cases = ((name, under) for name in TESTS for under in litmus(name).expect)
+    assert len(check_cases(meet, cases)) >= 740
+
+
+def test_where_a_protocol_refuses_hints_nothing_is_said_of_the_test():
+    assert what_is_said(litmus("quiz-with-hints"), protocol("derby-serializable")) == {}
+    assert what_is_said(litmus("quiz-with-hints"), protocol("locking-serializable"))
 
 
 def forbids(name, under, asked):

@@ -198,7 +198,7 @@ BYTES = {
         " a read of 0 saw; another value would be right"
     ),
     b"\xff\xfe": "cannot read h: it is not UTF-8 text (byte 1)",
-    gzip.compress(b"w(1,5,0,0)")[:-9]: (
+    gzip.compress(b"w(1,5,0,0)", mtime=0)[:-9]: (
         "cannot read h: as gzip it is damaged (Compressed file ended before the end-of-stream marker was reached)"
     ),
     b'[{"type": "ok", "process": 0, "process": 1, "value": []}]': (
@@ -216,7 +216,7 @@ OPS = b'{"type": "ok", "process": 0, "value": [["w", 1, 5]]}\n{"type": "ok", "pr
 @pytest.mark.parametrize(
     "data",
     [
-        OPS, b"\xef\xbb\xbf" + OPS, gzip.compress(OPS), OPS.decode().encode("utf-16"), OPS.replace(b"\n", b"\r\n"),
+        OPS, b"\xef\xbb\xbf" + OPS, gzip.compress(OPS, mtime=0), OPS.decode().encode("utf-16"), OPS.replace(b"\n", b"\r\n"),
         b"w(1,5,0,0)\nr(1,5,1,1)", b"w(1, 5, 0, 0)\r\nr(1, 5, 1, 1)", b"w(1,-5,0,0)\nr(1,-5,1,1)",
         (b'{"id": 1, "data": [[{"events": [{"write": true, "variable": 1, "value": 5, "success": true}], "success": true}],'
         b' [{"events": [{"write": true, "variable": 1, "value": 6, "success": false}, {"write": false, "variable": 1,'

@@ -192,7 +192,8 @@ def locking_tests(
     By default there are three rows and two indexes, and transactions of one or two statements. Given a ``table`` of one's
     own, as its CREATE TABLE has it, with its ``index`` as a litmus file has that, each transaction is one of the
     ``statements``, and its scan goes by any of the indexes or by none. ``rows``, ``level`` and ``forbidden_by`` are those of
-    ``litmus_tests``; without a level, each protocol of a database can carry out what is drawn.
+    ``litmus_tests``; without a level, each protocol of a database can carry out what is drawn. Where it makes a difference who
+    of two sessions is faster, ``run`` raises SeveralRuns, which has all ``runs`` that are possible.
 
     >>> from hypothesis import find
     >>> tests = locking_tests(

@@ -211,12 +211,12 @@ def test_a_ctrl_c_is_silent_and_leaves_nothing_in_the_session(
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("session")
-def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_is_not(call):
+def test_a_claim_is_asked_of_delta_and_what_the_page_alone_has_of_the_model(call):
     """Of the litmus tests that claims cite, and of the observations, other tests make every one."""
     status, out, _ = call("claims", "verify", "D46", "D10", "--engine", "delta")
-    assert status == 3
-    assert "D46: confirmed (delta); not run here: model\n" in out
-    assert "D10: undecided\n" in out
+    assert status == 0
+    assert "D46: confirmed (delta, model)\n" in out
+    assert "D10: differs in open-source Delta (delta, model)\n" in out
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.exceptions_file import exception_of
-from isolitmus.specs.files import is_there, read_bytes
+from isolitmus.specs.files import from_utf_16, is_there, read_bytes
 from isolitmus.specs.limits import TEXT
 from isolitmus.specs.pasted import NoConflict
 
@@ -26,8 +26,6 @@ __all__ = ["explain"]
 
 FORMS = Forms()
 STDIN = "-"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""How a text of UTF-16 begins."""
 
 
 def explain(
@@ -113,4 +111,5 @@ def _text(file: str | None) -> tuple[str, str]:
 
 def _decoded(found: bytes) -> str:
     """The text of bytes; what is no UTF-8 in it, nor UTF-16 as Windows writes it, is no part of a message."""
-    return found.decode("utf-16" if found[:2] in UTF_16 and b"\0" in found else "utf-8", "replace")
+    text = from_utf_16(found)
+    return found.decode("utf-8", "replace") if text is None else text

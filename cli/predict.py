@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,9 +96,9 @@ def predict(
             budget=within,
         )
         if not as_json:
-            for _, row in groupby(found.meetings, lambda meeting: meeting.loser):
-                if (whole := list(row))[0].loser not in said:
-                    say_row(whole)
+            for loser, row in found.rows.items():
+                if loser not in said:
+                    say_row(row)
             for line in prediction_rest(found):
                 say(line)
         if remedies and found.ended is None:

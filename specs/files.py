@@ -24,6 +24,7 @@ SMALL = 2**16
 
 __all__ = [
     "decoded",
+    "from_utf_16",
     "is_file",
     "is_folder",
     "is_there",
@@ -168,6 +169,17 @@ def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
                 raise error(f"cannot read {path}: a line in it is longer than {LINE:,} bytes")
             yield decoded(line, path, error, start).rstrip("\r\n")
             start += len(line)
+
+
+def from_utf_16(data: bytes) -> str | None:
+    r"""Return the text of bytes that are UTF-16 as Windows writes it; None if they are none.
+
+    >>> from_utf_16("día".encode("utf-16")), from_utf_16(b"d")
+    ('día', None)
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in data:
+        return data.decode("utf-16", "replace")
+    return None
 
 
 def decoded(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:

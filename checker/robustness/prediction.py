@@ -106,6 +106,14 @@ class JobPrediction(Readable):
     """The engine that it is of, and what differs on Databricks, if a table is of a kind for which something does."""
 
     @property
+    def rows(self) -> dict[str, list[Meeting]]:
+        """The meetings by the statement that is stopped."""
+        found: dict[str, list[Meeting]] = {}
+        for meeting in self.meetings:
+            found.setdefault(meeting.loser, []).append(meeting)
+        return found
+
+    @property
     def examples(self) -> tuple[Litmus, ...]:
         """The smallest examples of all pairs, each with a name of its own."""
         return tuple(
@@ -142,9 +150,8 @@ def predict_workload(
 ) -> JobPrediction:
     """Every statement that writes, overtaken by every other one and by another run of itself. Without
     ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof. So many
-    ``processes`` share the work; what is said is the same with any number. ``told`` is given each row when it is known: who
-    stops one of the statements. Once the ``budget`` is spent, what was not
-    asked is unknown.
+    ``processes`` share the work; what is said is the same with any number. ``told`` is given each row when it is
+    known: who stops one of the statements. Once the ``budget`` is spent, what was not asked is unknown.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.workload_file import read_workload

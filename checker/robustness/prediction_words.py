@@ -32,18 +32,10 @@ CELL = 4
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     """What the jobs are, the grid, and what is said of each pair."""
-    rows = _rows(prediction.meetings)
+    rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
     yield from map(grid_row, rows.values())
     yield from prediction_rest(prediction)
-
-
-def _rows(meetings: Sequence[Meeting]) -> dict[str, list[Meeting]]:
-    """The rows of the grid, by the statement that is stopped."""
-    rows: dict[str, list[Meeting]] = {}
-    for meeting in meetings:
-        rows.setdefault(meeting.loser, []).append(meeting)
-    return rows
 
 
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
@@ -70,7 +62,7 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     work = prediction.workload
     yield _legend(prediction.meetings)
     yield ""
-    for loser, row in _rows(prediction.meetings).items():
+    for loser, row in prediction.rows.items():
         yield from _of(loser, row)
     yield ""
     yield from wrap(f"This is for {prediction.engine}.", 100)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import RecordingError, near
-from isolitmus.specs.files import decoded, is_file, is_folder, paths_below, read_bytes
+from isolitmus.specs.files import decoded, from_utf_16, is_file, is_folder, paths_below, read_bytes
 from isolitmus.specs.limits import RECORDING, read_json
 from isolitmus.specs.recorded.awdit import read_awdit
 from isolitmus.specs.recorded.cobra import read_cobra
@@ -39,8 +39,8 @@ BEGINNINGS = {
     "elle": re.compile(r"[\s,]*[\[({#;]"),
 }
 """How a text of each format begins; the first one that fits is it."""
-GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
-"""How what gzip has packed, and a text of UTF-16, begins."""
+GZIP = b"\x1f\x8b"
+"""How what gzip has packed begins."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
 JSON_LINE = re.compile(r'\s*\{\s*"')
 """How one operation a line begins."""
@@ -105,11 +105,10 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     file = str(path)
     if data[:2] == GZIP:
         data = _unpacked(data, file)
-    if data[:2] in UTF_16 and b"\0" in data[:64]:
-        text = data.decode("utf-16", "replace")
-    elif b"\0" in data[:64] and form in ("auto", "dbcop"):
+    text = from_utf_16(data)
+    if text is None and b"\0" in data[:64] and form in ("auto", "dbcop"):
         return read_dbcop(data, file)
-    else:
+    if text is None:
         text = decoded(data, path, RecordingError).removeprefix("\ufeff")
     text = text.replace("\r\n", "\n")
     if form == "auto":

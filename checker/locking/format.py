@@ -14,6 +14,7 @@ from isolitmus.checker.locking.terms import OWN
 from isolitmus.checker.locking.threads import stepwise
 from isolitmus.model.file import File, TableRow
 from isolitmus.model.format import Format, RandomTests
+from isolitmus.model.remembering import by_object
 from isolitmus.model.table import TableState
 from isolitmus.model.vocabulary import terms_of
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCKING"]
 
 
+@by_object
 def _duck(litmus: Litmus) -> Executor:
     from isolitmus.checker.locking.duck import DuckTexts
 

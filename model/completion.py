@@ -7,18 +7,18 @@ definitions, ICDE 2000) for items and predicates.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.errors import HistoryError
 from isolitmus.model.flaws import FLAWS, flaws_of
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
 from isolitmus.model.reads import add_reads
 from isolitmus.model.reason import Reason
-from isolitmus.model.relation import Relation
+from isolitmus.model.recorded import observed_orders, writers_of_objects
 from isolitmus.model.term import named_set
 from isolitmus.model.vocabulary import relations_of, sets_of
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
     from isolitmus.model.operations import Status, Transaction
     from isolitmus.model.recorded import Recorded
     from isolitmus.model.term import Term
 
-__all__ = ["Completion", "completions", "linear_extensions", "unordered"]
+__all__ = ["Completion", "completions", "frame_of", "frames", "linear_extensions"]
 
 RELATIONS = relations_of("histories", "items")
 
@@ -50,7 +51,7 @@ class Completion:
         """What this completion supposes of what nobody observed.
 
         >>> from isolitmus.model.history import History
-        >>> [str(*c.supposing()) for c in History.parse("w1(x1) w2(x2)").completions()]
+        >>> [str(*c.supposing()) for c in completions(History.parse("w1(x1) w2(x2)"))]
         ['x1 came before x2', 'x2 came before x1']
         """
         ends = [
@@ -58,7 +59,7 @@ class Completion:
             for t in self.history.transactions
             if t.status == "unknown"
         ]
-        observed = _observed(self.history)
+        observed = observed_orders(self.history)
         orders = [
             Reason.of("came in order", versions=[Version(name, number) for number in order])
             for name, order in sorted(self.orders.items())
@@ -90,7 +91,7 @@ def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completio
     >>> [completion.orders["x"] for completion in completions(history)]
     [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
     """
-    observed = _observed(history)
+    observed = observed_orders(history)
     ends: dict[Status, tuple[bool, ...]] = {
         "committed": (True,),
         "aborted": (False,),
@@ -99,44 +100,37 @@ def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completio
     for choice in product(*(ends[t.status] for t in history.transactions)):
         chosen = zip(history.transactions, choice, strict=True)
         committed = frozenset(t.number for t, yes in chosen if yes)
-        possible = _orders(sorted(_writers(history, committed).items()), observed)
+        possible = _orders(sorted(writers_of_objects(history, committed).items()), observed)
         for order in possible if orders else islice(possible, 1):
             yield Completion(history, committed, order)
 
 
-def unordered(history: Recorded) -> tuple[tuple[Version, Version], ...]:
-    """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
-    observed = _observed(history)
-    possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
-    return tuple(
-        (Version(name, i), Version(name, j))
-        for name, writers in sorted(_writers(history, possible).items())
-        for i, j in combinations(writers, 2)
-        if not {(i, j), (j, i)} & observed[name]
+def frames(history: Recorded, *, reads: bool = False, operations: bool = False) -> Iterator[Frame]:
+    """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
+
+    The nodes are all transactions in the order of their numbers. Relations hold between
+    committed ones, but ``wr`` also leads from aborted ones to those who read from them.
+    With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
+    in and rival; with ``operations`` the writes, too (see ``model.reads``).
+    """
+    return (
+        completion.frame(reads=reads, operations=operations) for completion in completions(history)
     )
 
 
-def _writers(history: Recorded, committed: frozenset[int]) -> dict[str, list[int]]:
-    writers: dict[str, list[int]] = defaultdict(list)
-    for transaction in history.transactions:
-        if transaction.number in committed:
-            for version in transaction.writes:
-                writers[version.object].append(transaction.number)
-    return writers
+def frame_of(history: History, *, reads: bool = False, operations: bool = False) -> Frame:
+    """The frame, if nothing is unknown; else a HistoryError says what is.
 
-
-def _observed(history: Recorded) -> dict[str, set[tuple[int, int]]]:
-    """The observed pairs of writers of each object, closed under transitivity."""
-    pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for first, second in history.order:
-        pairs[first.object].add((first.writer, second.writer))
-    closed: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for name, found in pairs.items():
-        writers = sorted({writer for pair in found for writer in pair})
-        place = {writer: k for k, writer in enumerate(writers)}
-        relation = Relation.of(len(writers), [(place[i], place[j]) for i, j in found]).plus()
-        closed[name] = {(writers[i], writers[j]) for i, j in relation.pairs()}
-    return closed
+    >>> from isolitmus.model.history import History
+    >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
+    >>> frame = frame_of(skew)
+    >>> frame.relations["rw"].pairs(), str(frame.reasons["rw", 0, 1])
+    ([(0, 1), (1, 0)], 'T1 read y0 and T2 wrote the next version y2')
+    """
+    unknown = history.undetermined()
+    if unknown:
+        raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
+    return next(frames(history, reads=reads, operations=operations))
 
 
 def _orders(
@@ -197,7 +191,7 @@ class _CompletionFrame:
         self.history = completion.history
         self.committed = completion.committed
         self.orders = {name: (INITIAL, *order) for name, order in completion.orders.items()}
-        self.observed = _observed(self.history) if reasons else {}
+        self.observed = observed_orders(self.history) if reasons else {}
         self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
         names = [t.name for t in self.history.transactions]
         own = [named_set(name) for name, _ in self.history.sets]

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Write
+from isolitmus.model.operations import INITIAL, Write, read_versions
 from isolitmus.model.reason import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.operations import Operation, Transaction, Version
+    from isolitmus.model.operations import Transaction, Version
     from isolitmus.model.recorded import Recorded
 
-__all__ = ["FLAWS", "flaws_of", "read_versions"]
+__all__ = ["FLAWS", "flaws_of"]
 
 FLAWS = {
     "thin-air-read": "thin-air read",
@@ -74,19 +74,3 @@ def flaws_of(history: Recorded) -> Iterator[tuple[str, Transaction, Reason]]:
                     there = writer in written
                     why = Reason.of("thin air", writer=f"T{writer}", there=there, **nouns)
                     yield "thin-air-read", transaction, why
-
-
-def read_versions(operation: Operation) -> tuple[Version, ...]:
-    """The versions that an operation read.
-
-    >>> from isolitmus.model.notation import read_operations
-    >>> [list(map(str, read_versions(one))) for one in read_operations("r(x0) r(P: x0, y0 | z0) w(y1)", "T1")]
-    [['x0'], ['x0', 'y0'], []]
-    """
-    match operation:
-        case ItemRead(version):
-            return (version,)
-        case PredicateRead(_, seen):
-            return tuple(match.version for match in seen)
-        case Write():
-            return ()

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from isolitmus.model.completion import Completion, completions, unordered
 from isolitmus.model.defects import refuse_defects
 from isolitmus.model.deleting import spelled_out
 from isolitmus.model.errors import HistoryError, near, visible
@@ -31,12 +30,11 @@ from isolitmus.model.notation import (
 )
 from isolitmus.model.operations import Transaction
 from isolitmus.model.readable import Readable
-from isolitmus.model.recorded import Recorded
+from isolitmus.model.recorded import Recorded, unordered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from isolitmus.model.frame import Frame
     from isolitmus.model.operations import Status, Version
 
 __all__ = ["History"]
@@ -51,9 +49,8 @@ class History(Recorded, Readable):
     forbids it (``model.flaws``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
-    >>> frame = skew.frame()
-    >>> frame.relations["rw"].pairs(), str(frame.reasons["rw", 0, 1])
-    ([(0, 1), (1, 0)], 'T1 read y0 and T2 wrote the next version y2')
+    >>> skew
+    History.from_table({'T1': 'r(x0) r(y0) w(x1)', 'T2': 'r(x0) r(y0) w(y2)'})
     """
 
     def __post_init__(self) -> None:
@@ -185,34 +182,6 @@ class History(Recorded, Readable):
             for key, said in cells
         )
         return f"<table>{''.join(lines)}</table>"
-
-    def completions(self) -> Iterator[Completion]:
-        """Every way to resolve what is unknown, lazily and in a fixed order.
-
-        Transactions of unknown end committed before they aborted; version orders in the order of
-        their transactions' numbers.
-        """
-        return completions(self)
-
-    def frames(self, *, reads: bool = False, operations: bool = False) -> Iterator[Frame]:
-        """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
-
-        The nodes are all transactions in the order of their numbers. Relations hold between
-        committed ones, but ``wr`` also leads from aborted ones to those who read from them.
-        With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
-        in and rival; with ``operations`` the writes, too (see ``model.reads``).
-        """
-        return (
-            completion.frame(reads=reads, operations=operations)
-            for completion in self.completions()
-        )
-
-    def frame(self, *, reads: bool = False, operations: bool = False) -> Frame:
-        """The frame, if nothing is unknown; else a HistoryError says what is."""
-        unknown = self.undetermined()
-        if unknown:
-            raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
-        return next(self.frames(reads=reads, operations=operations))
 
     def undetermined(self) -> tuple[str, ...]:
         """What is unknown, a clause each: how transactions ended, in what order versions came.

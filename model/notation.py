@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.deleting import DeadWrite
 from isolitmus.model.errors import HistoryError, brief, clip, near
-from isolitmus.model.flaws import read_versions
 from isolitmus.model.operations import (
     INITIAL,
     ItemRead,
@@ -18,6 +17,7 @@ from isolitmus.model.operations import (
     Transaction,
     Version,
     Write,
+    read_versions,
 )
 from isolitmus.model.recorded import shortened
 

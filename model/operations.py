@@ -20,6 +20,7 @@ __all__ = [
     "Transaction",
     "Version",
     "Write",
+    "read_versions",
 ]
 
 INITIAL = 0
@@ -129,3 +130,19 @@ class Transaction:
 
     def __str__(self) -> str:
         return " ".join(map(str, self.operations))
+
+
+def read_versions(operation: Operation) -> tuple[Version, ...]:
+    """The versions that an operation read.
+
+    >>> from isolitmus.model.notation import read_operations
+    >>> [list(map(str, read_versions(one))) for one in read_operations("r(x0) r(P: x0, y0 | z0) w(y1)", "T1")]
+    [['x0'], ['x0', 'y0'], []]
+    """
+    match operation:
+        case ItemRead(version):
+            return (version,)
+        case PredicateRead(_, seen):
+            return tuple(match.version for match in seen)
+        case Write():
+            return ()

@@ -82,7 +82,8 @@ def add_reads(
     ``following``, where all operations are to be nodes: the version after one, and whether that is supposed.
 
     >>> from isolitmus.model.history import History
-    >>> (first,) = History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2").completions()
+    >>> from isolitmus.model.completion import completions
+    >>> (first,) = completions(History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2"))
     >>> frame = first.frame(reads=True)
     >>> frame.nodes
     ('T1', 'T2', 'T0', 'T2 r(x1)', 'T2 r(y0)')

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.operations import PredicateRead
+from isolitmus.model.operations import PredicateRead, Version
+from isolitmus.model.relation import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.model.operations import Transaction, Version
+    from isolitmus.model.operations import Transaction
 
-__all__ = ["Moment", "Recorded", "shortened"]
+__all__ = ["Moment", "Recorded", "observed_orders", "shortened", "unordered", "writers_of_objects"]
 
 Moment = tuple[int, Literal["start", "end"] | int]
 """The number of a transaction, and whether it started or ended then, or which of its operations, from 1, was done."""
@@ -98,3 +100,38 @@ def shortened(moments: Sequence[Moment]) -> tuple[Moment, ...]:
             if found[first][1] == "start" and all(by == number for by, _ in found[first:]):
                 found[first + 1 : -1] = []
     return tuple(found)
+
+
+def unordered(history: Recorded) -> tuple[tuple[Version, Version], ...]:
+    """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
+    observed = observed_orders(history)
+    possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
+    return tuple(
+        (Version(name, i), Version(name, j))
+        for name, writers in sorted(writers_of_objects(history, possible).items())
+        for i, j in combinations(writers, 2)
+        if not {(i, j), (j, i)} & observed[name]
+    )
+
+
+def writers_of_objects(history: Recorded, committed: frozenset[int]) -> dict[str, list[int]]:
+    writers: dict[str, list[int]] = defaultdict(list)
+    for transaction in history.transactions:
+        if transaction.number in committed:
+            for version in transaction.writes:
+                writers[version.object].append(transaction.number)
+    return writers
+
+
+def observed_orders(history: Recorded) -> dict[str, set[tuple[int, int]]]:
+    """The observed pairs of writers of each object, closed under transitivity."""
+    pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for first, second in history.order:
+        pairs[first.object].add((first.writer, second.writer))
+    closed: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for name, found in pairs.items():
+        writers = sorted({writer for pair in found for writer in pair})
+        place = {writer: k for k, writer in enumerate(writers)}
+        relation = Relation.of(len(writers), [(place[i], place[j]) for i, j in found]).plus()
+        closed[name] = {(writers[i], writers[j]) for i, j in relation.pairs()}
+    return closed

@@ -21,7 +21,7 @@ from isolitmus.checker.reading.later import takes_later
 from isolitmus.checker.reading.monotone import increasing
 from isolitmus.checker.reading.supports import Support, Supports, Unobserved
 from isolitmus.checker.reading.witness import serial_order
-from isolitmus.model.completion import Completion
+from isolitmus.model.completion import Completion, completions
 from isolitmus.model.errors import Limit
 from isolitmus.model.reads import READ_RELATIONS, needs_reads
 from isolitmus.model.relation import Relation, bits
@@ -63,7 +63,7 @@ class Proposing:
 
     def __init__(self, history: History, spec: Spec, *, orders: bool) -> None:
         self.history, self.spec, self.orders = history, spec, orders
-        self.first = next(history.completions())
+        self.first = next(completions(history))
         self.choices = Unobserved.of(history, orders=orders)
         self.later = takes_later(spec)
         self.reads = needs_reads(spec)

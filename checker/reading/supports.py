@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.reading.graph import BitsetAlgebra
 from isolitmus.checker.reading.witness import shortest_path
-from isolitmus.model.completion import unordered
 from isolitmus.model.matches import Matches
 from isolitmus.model.operations import INITIAL, ItemRead
+from isolitmus.model.recorded import unordered
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.spec import Binary, Bracket, Fold, Name, Unary
 

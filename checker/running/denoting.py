@@ -9,6 +9,7 @@ from isolitmus.checker.reading.graph import BitsetAlgebra, missing
 from isolitmus.checker.reading.linearising import linearised
 from isolitmus.checker.running.execute import execute, execution_frame, seen_by
 from isolitmus.model.combine import names_in
+from isolitmus.model.completion import frames
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.readable import Readable
@@ -80,7 +81,7 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
             frame = next(linearised(test.history, spec)).frame(reads=reads, operations=operations)
             unknown = (*unknown, "nobody observed in what order they commit")
         else:
-            frame = next(test.history.frames(reads=reads, operations=operations))
+            frame = next(frames(test.history, reads=reads, operations=operations))
     else:
         execution = execute(test)
         frame = execution_frame(execution) if spec is None else seen_by(spec, execution)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING
 
-from isolitmus.model.flaws import read_versions
-from isolitmus.model.operations import INITIAL
+from isolitmus.model.operations import INITIAL, read_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.running.execute import execute, execution_frame
 from isolitmus.checker.telling.draw import dependency_edges
+from isolitmus.model.completion import frame_of
 from isolitmus.model.errors import printable
 from isolitmus.model.frame import Frame
 from isolitmus.model.history import History
@@ -124,7 +125,7 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -
             return graph(of.history)
         case History():
             nodes = {transaction.name: str(transaction) for transaction in of.transactions}
-            edges = () if of.undetermined() else tuple(dependency_edges(of.frame()))
+            edges = () if of.undetermined() else tuple(dependency_edges(frame_of(of)))
             return DependencyGraph(nodes, edges)
         case Litmus():
             return between(of, execution_frame(execute(of)))

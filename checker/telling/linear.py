@@ -6,9 +6,8 @@ import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from isolitmus.model.flaws import read_versions
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.operations import Write
+from isolitmus.model.operations import Write, read_versions
 from isolitmus.specs.parameters import one_line
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.recorded.observing import attributed
 from isolitmus.checker.searching.shipped import shipped_history
 from isolitmus.checker.strategies import histories
+from isolitmus.model.completion import frames
 from isolitmus.model.flaws import flaws_of
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
@@ -49,7 +50,7 @@ def test_every_level_forbids_them_or_is_not_asked():
 @pytest.mark.parametrize("text", FLAWED)
 def test_a_spec_that_asks_nothing_forbids_them_by_each_reading(text):
     history = History.parse(text)
-    (frame,) = history.frames()
+    (frame,) = frames(history)
     assert not admits(frame, EVERYTHING)
     assert not admission(EVERYTHING)(frame)
     assert isinstance(judge(frame, EVERYTHING), Forbidden)

@@ -17,6 +17,7 @@ from isolitmus.checker.matrix import predicted
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.checker.telling.graphs import DependencyGraph
 from isolitmus.checker.telling.timelines import Timeline
+from isolitmus.model.completion import frames
 from isolitmus.model.edge import Edge
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.finding import Audit, Finding
@@ -74,7 +75,7 @@ def ends(edges):
 @pytest.mark.slow
 @given(histories())
 def test_a_frame_for_networkx_has_its_edges(history):
-    frame = next(history.frames())
+    frame = next(frames(history))
     there = Counter(list(frame.to_networkx().edges(keys=True)))
     assert there == ends(frame.edges()) == ends(graph(frame).every)
     file = BytesIO()

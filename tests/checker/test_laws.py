@@ -19,6 +19,7 @@ from isolitmus.checker.searching.shipped import shipped_histories
 from isolitmus.checker.strategies import histories
 from isolitmus.model.budget import Budget
 from isolitmus.model.combine import unfolded
+from isolitmus.model.completion import completions
 from isolitmus.model.history import History
 from isolitmus.model.spec import Fold
 from isolitmus.specs import level
@@ -50,7 +51,7 @@ def laws_of(frame):
 def test_laws_hold_in_the_histories_of_the_catalogue():
     asked = dict.fromkeys((law.sentence for law in (*LAWS, *TIMED)), 0)
     for test in shipped_histories():
-        for completion in islice(test.history.completions(), 6):
+        for completion in islice(completions(test.history), 6):
             frame = completion.frame(reasons=False, operations=True)
             for law in laws_of(frame):
                 wrong, count = broken(law, frame)
@@ -63,7 +64,7 @@ def test_laws_hold_in_the_histories_of_the_catalogue():
 @pytest.mark.slow
 @given(histories(most=4, predicates=True, observed=True))
 def test_laws_hold_in_random_histories(history):
-    for completion in islice(history.completions(), 3):
+    for completion in islice(completions(history), 3):
         frame = completion.frame(reasons=False, operations=True)
         for law in laws_of(frame):
             assert broken(law, frame)[0] is None, law.sentence
@@ -85,7 +86,7 @@ def test_laws_hold_in_random_histories(history):
     ],
 )
 def test_a_law_that_is_wrong_is_caught(law, history):
-    frame = next(History.from_table(history).completions()).frame(operations=True)
+    frame = next(completions(History.from_table(history))).frame(operations=True)
     wrong, count = broken(law, frame)
     assert wrong is not None
     assert count > 0
@@ -94,7 +95,7 @@ def test_a_law_that_is_wrong_is_caught(law, history):
 KINDS = ("transactions", "reads")
 NAMED = set().union(
     *(
-        next(History.parse("w1(x1)").completions()).frame(reads=kind == "reads").names()
+        next(completions(History.parse("w1(x1)"))).frame(reads=kind == "reads").names()
         for kind in KINDS
     )
 )
@@ -107,7 +108,7 @@ OF_FRAMES = [n for n in every_level() if level(n).demands and level(n).needs <= 
 def test_frames_with_fewer_nodes_are_parts_of_those_with_all(history, name):
     """What an axiom relates there, it relates here."""
     spec = level(name)
-    completion = next(history.completions())
+    completion = next(completions(history))
     whole = completion.frame(reasons=False, operations=True)
     served = {read for _, read in whole.relations["rf"].pairs()}
     own = sum(1 << node for node in served)

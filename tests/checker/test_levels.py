@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.reading.graph import BitsetAlgebra
 from isolitmus.checker.reading.histories import check_history
 from isolitmus.checker.strategies import histories
+from isolitmus.model.completion import frames
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.model.spec import Fold
@@ -352,7 +353,7 @@ def test_a_way_through_reads_is_one_edge_whose_kind_is_an_expression(weaker, nam
     history = data.draw(any_ | known)
     verdict = check_history(history, level(name))
     assume(isinstance(verdict, Forbidden))
-    frame = next(history.frames(reads=True))
+    frame = next(frames(history, reads=True))
     (violation,) = verdict.violations
     place = {node: i for i, node in enumerate(frame.nodes[: frame.transactions + 1])}
     for edge, following in pairwise([*violation.cycle, violation.cycle[0]]):

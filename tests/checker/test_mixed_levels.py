@@ -14,6 +14,7 @@ from isolitmus.checker.separation import separate
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.telling.words import because
 from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.model.completion import frames
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Needs
@@ -56,7 +57,7 @@ def test_a_history_that_does_not_name_the_set_is_not_judged():
 @pytest.mark.parametrize("text", ["w1(x1) w1(y1) r2(x1) r2(y0) c2", "w1(x1) r1(y0) w2(y2) c1 a2"])
 def test_whoever_ended_how_is_in_its_sets(text):
     history = History.parse(text, sets={"Trusted": ["T1", "T2"]})
-    assert {frame.sets["Trusted"] for frame in history.frames(reads=True)} == {0b11}
+    assert {frame.sets["Trusted"] for frame in frames(history, reads=True)} == {0b11}
 
 
 @pytest.mark.slow
@@ -110,7 +111,7 @@ def test_with_many_orders_a_solver_says_the_same(data):
     levels = data.draw(st.lists(st.integers(1, 3), min_size=6, max_size=6))
     names = {k: [f"T{n}" for n, at in enumerate(levels, 1) if at == k] for k in (2, 3)}
     history = History.parse(text, sets={"PL2": names[2], "PL3": names[3]})
-    assert allowed(history, MIXED) == any(admits(frame, MIXED) for frame in history.frames())
+    assert allowed(history, MIXED) == any(admits(frame, MIXED) for frame in frames(history))
 
 
 SEARCHES = {

@@ -15,6 +15,7 @@ from isolitmus.checker.searching.abstract_symbolic import search
 from isolitmus.checker.searching.intervals import one_after_another
 from isolitmus.checker.separation import separate
 from isolitmus.checker.strategies import histories
+from isolitmus.model.completion import frames
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden
@@ -142,7 +143,7 @@ FORMULAS = {
 def test_each_level_forbids_what_the_formulas_of_its_phenomena_say(run):
     """Where the formulas have a read of an item, a read by predicate is dirty, too: see ``dirty``."""
     events, _, history = run
-    frame = next(history.frames(operations=True))
+    frame = next(frames(history, operations=True))
     for name, forbidden in LEVELS.items():
         broken = [one for one in forbidden if occurs(run, one)]
         assert admits(frame, level(name)) == (not broken), (name, broken, events)
@@ -279,7 +280,7 @@ def test_what_some_small_history_tells_apart_the_solver_tells_apart():
     """An enumeration of its own finds nothing where the solver finds nothing."""
     said = set()
     for text in {*small()}:
-        frame = next(History.parse(text).frames(operations=True))
+        frame = next(frames(History.parse(text), operations=True))
         said.add(tuple(admits(frame, level(name)) for name in TOLD))
     for (i, a), (j, b) in permutations(enumerate(TOLD), 2):
         apart = any(row[i] and not row[j] for row in said)

@@ -14,7 +14,7 @@ from isolitmus.checker.reading.proposing import Proposing, proposable
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.telling.words import other_ways
 from isolitmus.model.budget import Budget
-from isolitmus.model.completion import completions
+from isolitmus.model.completion import completions, frames
 from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
 from isolitmus.model.reads import needs_reads
@@ -63,11 +63,11 @@ def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
 @given(history=histories(keys="xy", most=3, predicates=True, observed=True))
 def test_what_proposals_share_every_completion_has(history):
     common = Proposing(history, level("serializable"), orders=True).common()
-    frames = list(history.frames())
+    found = list(frames(history))
     for name, relation in common.relations.items():
-        assert all(set(relation.pairs()) <= set(f.relations[name].pairs()) for f in frames)
-    if len(frames) == 1:
-        assert common.relations == frames[0].relations
+        assert all(set(relation.pairs()) <= set(f.relations[name].pairs()) for f in found)
+    if len(found) == 1:
+        assert common.relations == found[0].relations
 
 
 def skew(writers, blind="w(z{})"):

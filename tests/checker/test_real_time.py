@@ -13,6 +13,7 @@ from isolitmus.checker.running.denoting import denote
 from isolitmus.checker.running.execute import execute, execution_frame, judge_execution, seen_by
 from isolitmus.checker.searching.intervals import intervals, scheduled
 from isolitmus.checker.strategies import litmus_tests
+from isolitmus.model.completion import frames
 from isolitmus.model.errors import HistoryError, IsolitmusError, UndeterminedError
 from isolitmus.model.history import History
 from isolitmus.model.operations import Transaction
@@ -95,7 +96,7 @@ def test_time_only_adds(table):
 
 @given(timed())
 def test_real_time_is_an_order_of_intervals(table):
-    relation = History.from_table(table).frames().__next__().relations["rt"]
+    relation = frames(History.from_table(table)).__next__().relations["rt"]
     assert relation.acyclic()
     pairs = set(relation.pairs())
     for a, b in pairs:
@@ -144,7 +145,7 @@ def test_pl_si_is_strong(table):
 def test_of_items_alone_the_parts_are_the_whole(table):
     history = History.from_table(table)
     assert verdict(history, level("pl-2-99")) == verdict(history, level("pl-3"))
-    frame = next(history.frames())
+    frame = next(frames(history))
     assert frame.relations["rw-item"] == frame.relations["rw"]
     assert not frame.relations["rw-predicate"].pairs()
 
@@ -181,7 +182,7 @@ def test_every_order_of_intervals_has_its_schedule(n):
     for ended in intervals(n):
         transactions = tuple(Transaction(t + 1, ()) for t in range(n))
         history = History(transactions, schedule=scheduled(ended))
-        found = set(next(history.frames()).relations["rt"].pairs())
+        found = set(next(frames(history)).relations["rt"].pairs())
         assert found == {(i, j) for i in range(n) for j in range(n) if ended[i][j]}
         seen.add(frozenset(found))
     assert seen == {frozenset(overtaken(moments)) for moments in permutations([*range(n)] * 2)}

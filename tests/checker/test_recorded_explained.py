@@ -24,6 +24,7 @@ from isolitmus.checker.strategies import histories
 from isolitmus.checker.strength import IMPLIES
 from isolitmus.checker.telling.check_words import check_lines
 from isolitmus.model.budget import Budget
+from isolitmus.model.completion import completions
 from isolitmus.model.register_history import (
     ABORTED,
     COMMITTED,
@@ -171,9 +172,9 @@ def test_the_ways_leave_no_order_of_versions(judged):
         [(a, b) for reason in way.supposing for a, b in pairwise(reason["versions"])]
         for way in forbidden_ways(versions, level(judged.level))
     ]
-    completions = [*versions.completions()]
-    assert completions
-    for completion in completions:
+    found = [*completions(versions)]
+    assert found
+    for completion in found:
         place = {
             (key, number): at
             for key, order in completion.orders.items()

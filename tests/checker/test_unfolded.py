@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.reading.graph import admits
 from isolitmus.checker.separation import separate
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import completions
+from isolitmus.model.completion import completions, frames
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, PredicateRead, Version, Write
 from isolitmus.specs import level
@@ -176,7 +176,7 @@ def test_where_they_stand_among_the_others(history):
     ],
 )
 def test_what_they_admit_and_forbid(text, holds, fails):
-    frame = next(History.parse(text).frames(operations=True))
+    frame = next(frames(History.parse(text), operations=True))
     assert [name for name in (*holds, *fails) if admits(frame, level(name))] == holds
 
 

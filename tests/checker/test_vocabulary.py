@@ -12,6 +12,7 @@ from isolitmus.checker.reading.gates import Gates
 from isolitmus.checker.running import frames
 from isolitmus.checker.running.execute import execute
 from isolitmus.checker.searching import abstract
+from isolitmus.model.completion import completions
 from isolitmus.model.conflict import CONFLICTS
 from isolitmus.model.history import History
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, TERMS, relations_of, sets_of
@@ -46,13 +47,13 @@ def test_every_name_is_of_one_world_and_only_orders_are_bound():
 
 
 def test_histories_have_the_names_of_histories():
-    (first,) = History.parse("w1(x1) r2(x1) c1 c2").completions()
+    (first,) = completions(History.parse("w1(x1) r2(x1) c1 c2"))
     assert {*first.frame().names()} == HISTORIES | ITEMS
     assert {*first.frame(reads=True).names()} == HISTORIES | READS | ITEMS
     every = HISTORIES | READS | ITEMS | OPERATIONS
     assert {*first.frame(operations=True).names()} == every
     assert every | TIMES | MOMENTS == abstract.NAMES
-    (first,) = History.parse("b1 w1(x1) c1 b2 r2(x1) c2").completions()
+    (first,) = completions(History.parse("b1 w1(x1) c1 b2 r2(x1) c2"))
     assert {*first.frame().names()} == HISTORIES | ITEMS | TIMES
     assert {*first.frame(operations=True).names()} == every | TIMES | MOMENTS
 

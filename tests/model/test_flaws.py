@@ -2,6 +2,7 @@
 
 import pytest
 
+from isolitmus.model.completion import frame_of, frames
 from isolitmus.model.flaws import flaws_of
 from isolitmus.model.history import History
 
@@ -41,7 +42,7 @@ def test_flaws_name_both_operations(text):
 @pytest.mark.parametrize("nodes", [{}, {"reads": True}, {"operations": True}])
 def test_a_frame_has_them_whatever_its_nodes(text, nodes):
     history = History.from_table({"T1": text})
-    frame = history.frame(**nodes)
+    frame = frame_of(history, **nodes)
     assert [edge.why for flaw in frame.flaws for edge in flaw.cycle] == [w for _, w in WORDS[text]]
     assert all(edge.why in str(frame) for flaw in frame.flaws for edge in flaw.cycle)
     assert [flaw["why"] for flaw in frame.to_json()["flaws"]] == [w for _, w in WORDS[text]]
@@ -50,7 +51,7 @@ def test_a_frame_has_them_whatever_its_nodes(text, nodes):
 
 def test_what_nobody_wrote_gives_no_dependency():
     """Neither from a transaction of that number, nor to who wrote the object."""
-    frame = History.parse("w1(x1) w3(y3) r2(x3) r2(P: x3*) c1 c2 c3").frame(operations=True)
+    frame = frame_of(History.parse("w1(x1) w3(y3) r2(x3) r2(P: x3*) c1 c2 c3"), operations=True)
     pairs = {name: relation.pairs() for name, relation in frame.relations.items()}
     about = [name for name, found in pairs.items() if any(i == 1 or j == 1 for i, j in found)]
     assert about == ["so", "in"]  # after what was there before, and with its operations
@@ -58,9 +59,9 @@ def test_what_nobody_wrote_gives_no_dependency():
 
 
 def test_what_did_not_commit_has_none():
-    frames = list(History.parse("w1(x1) r1(x0) w2(y2) c2").frames())
-    assert [len(frame.flaws) for frame in frames] == [1, 0]  # it committed, or it aborted
-    assert not History.parse("r1(x2) a1").frame().flaws
+    found = list(frames(History.parse("w1(x1) r1(x0) w2(y2) c2")))
+    assert [len(frame.flaws) for frame in found] == [1, 0]  # it committed, or it aborted
+    assert not frame_of(History.parse("r1(x2) a1")).flaws
 
 
 def test_on_one_line_a_version_that_nobody_wrote_may_be_read():

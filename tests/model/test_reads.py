@@ -1,5 +1,6 @@
 """Reads as nodes: which there are, what relates them and why (laws: test_history.py)."""
 
+from isolitmus.model.completion import frame_of
 from isolitmus.model.history import History
 
 
@@ -7,7 +8,7 @@ def pairs(frame, kind):
     return [(frame.nodes[i], frame.nodes[j]) for i, j in frame.relations[kind].pairs()]
 
 
-FRACTURED = History.parse("w1(x1) w1(y1) r2(x1) r2(y0) r3(y1)", ["T1 T3"]).frame(reads=True)
+FRACTURED = frame_of(History.parse("w1(x1) w1(y1) r2(x1) r2(y0) r3(y1)", ["T1 T3"]), reads=True)
 
 
 def test_nodes():
@@ -53,7 +54,7 @@ def test_reasons():
 
 def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():
     history = History.parse("r1(P: x0* | x2*, x3, y2) w2(x2) w2(y2) w3(x3) r1(z0) [x2 < x3]")
-    frame = history.frame(reads=True)
+    frame = frame_of(history, reads=True)
     assert frame.nodes[4:] == ("T1 r(P: x0)", "T1 r(P: y0)", "T1 r(z0)")
     assert pairs(frame, "rival") == [("T3", "T1 r(P: x0)")]
     assert pairs(frame, "po") == [("T1 r(P: x0)", "T1 r(z0)"), ("T1 r(P: y0)", "T1 r(z0)")]
@@ -64,16 +65,16 @@ def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():
 
 def test_who_reads_its_own_version_reads_nothing_from_outside():
     history = History.parse("r1(x0) w1(x1) r1(x1) r1(P: x1*, y0)")
-    assert history.frame(reads=True).nodes == ("T1", "T0", "T1 r(x0)", "T1 r(P: y0)")
+    assert frame_of(history, reads=True).nodes == ("T1", "T0", "T1 r(x0)", "T1 r(P: y0)")
 
 
 def test_reading_twice_is_two_reads():
-    frame = History.parse("w1(x1) r2(x0) r2(x1) r2(x0)").frame(reads=True)
+    frame = frame_of(History.parse("w1(x1) r2(x0) r2(x1) r2(x0)"), reads=True)
     assert frame.nodes[3:] == ("T2 r(x0)", "T2 r(x1)", "T2 r(x0) (2)")
 
 
 def test_reads_of_the_aborted_are_nodes_without_pairs():
-    frame = History.parse("w1(x1) r2(x1) r3(x1) w3(x3) a1 a2 c3").frame(reads=True)
+    frame = frame_of(History.parse("w1(x1) r2(x1) r3(x1) w3(x3) a1 a2 c3"), reads=True)
     assert frame.nodes[4:] == ("T2 r(x1)", "T3 r(x1)")
     assert pairs(frame, "rf") == [("T1", "T3 r(x1)")]
     assert pairs(frame, "in") == [("T3 r(x1)", "T3")]

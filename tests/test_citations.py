@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from level_forms import FORMS
 
 from isolitmus.checker.locking.rules import RANGES, RELEASES, VICTIMS
 from isolitmus.checker.recorded_checks import ASKED
-from isolitmus.checker.running.forms import FORMS
 from isolitmus.conformance.observations import observations
 from isolitmus.model.claim import cited_claims
 from isolitmus.model.vocabulary import RELATIONS

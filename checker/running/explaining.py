@@ -9,7 +9,7 @@ the same, in one of the weaker forms of docs/semantics.md, 3.2, which are no lev
 - *state*, ``write-serializable-state``: some order gives the last table, whatever would have been read;
   ``…-coherent``: by its parts it gives every version.
 
-These are the witnesses, orders with names, readers among them; ``checker.running.forms`` asks the same of
+These are the witnesses, orders with names, readers among them; ``tests/level_forms.py`` asks the same of
 writers alone, for theorems.
 
 Who counts and which orders do is the level's: all transactions with what readers read, each after those

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from case_checks import check_cases
 from hypothesis import given
+from level_forms import FORMS, Executed, Reorderings, StepMemory
 
 from isolitmus.checker import sweep
 from isolitmus.checker.checks import check
@@ -12,7 +13,6 @@ from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.running.execute import execute, judge_execution
 from isolitmus.checker.running.explaining import CONFLICT, explanations
 from isolitmus.checker.running.form_verdicts import NAMED_FORMS, form_verdicts
-from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMemory
 from isolitmus.checker.runs import run
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.checker.strategies import litmus_tests

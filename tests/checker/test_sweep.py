@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
+from table_batches import candidate_batches, uncountable
 
 from isolitmus.checker.counting.kernel import LOG_ORDER, SOME_ORDER
 from isolitmus.checker.counting.pairs import Layout, Pairs, commit
@@ -16,7 +17,6 @@ from isolitmus.checker.delta.commits import after
 from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.frames import BASIC, BASIC_SETS, delta_frame
-from isolitmus.checker.delta.table_bits import candidate_batches, uncountable
 from isolitmus.checker.delta.table_symbolic import circuit
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.gates import Gates

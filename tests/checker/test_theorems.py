@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from level_forms import FORMS, Executed, Reorderings, StepMemory, part
 
 from isolitmus.checker.reading.admission import admission
 from isolitmus.checker.reading.graph import judge
 from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
-from isolitmus.checker.running.forms import FORMS, Executed, Reorderings, StepMemory, part
 from isolitmus.checker.searching.universe import candidates
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, protocol, scope
